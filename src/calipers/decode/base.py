@@ -1,0 +1,70 @@
+"""What a decoder is, and the one place where it meets the model."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from calipers.canvas import Canvas
+from calipers.drive import Ask
+from calipers.errors import ArgumentError
+from calipers.models.base import Query
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Denoising: TypeAlias = Generator[Query, "Tensor", Canvas]
+
+
+class Decoder(Protocol):
+    """Turns a canvas with masks into one without."""
+
+    @property
+    def max_length(self) -> int:
+        """The longest a hole may become by this decoder's own doing; 0 if it never grows one."""
+        ...
+
+    def canvases(self, canvas: Canvas, seed: int) -> Denoising:
+        """Yield the canvas so far, with the positions to predict; receive their logits; return the last."""
+        ...
+
+
+def decode(
+    decoder: Decoder, canvas: Canvas, seed: int = 0, first: Mapping[int, Tensor] | None = None
+) -> Generator[Ask, None, Canvas]:
+    """Run a decoder; `first` holds logits, by position, that are already known of the first canvas."""
+    import torch
+
+    steps = decoder.canvases(canvas, seed)
+    answers: list[Tensor] = []
+
+    def take(_: int, logits: Tensor) -> None:
+        answers.append(logits)
+
+    try:
+        query = next(steps)
+        while True:
+            known = first is not None and query.canvas == canvas and not query.controls
+            if known and first is not None and all(p in first for p in query.positions):
+                answers.append(torch.stack([first[p] for p in query.positions]))
+            else:
+                yield Ask((query,), take, "decode")
+            first = None
+            query = steps.send(answers.pop())
+    except StopIteration as end:
+        final: Canvas = end.value
+        return final
+
+
+def check_fraction(**arguments: float | None) -> None:
+    """Refuse what is no share between 0 and 1."""
+    for name, value in arguments.items():
+        if value is not None and not 0 < value <= 1:
+            raise ArgumentError(f"{name}={value} must be above 0 and at most 1.")
+
+
+def check_positive(**arguments: int | None) -> None:
+    """Refuse counts below 1."""
+    for name, value in arguments.items():
+        if value is not None and value < 1:
+            raise ArgumentError(f"{name}={value} must be at least 1.")

@@ -1,0 +1,85 @@
+"""One driver for everything that wants a model.
+
+Searches, decoders and whole fills are generators: they yield an `Ask` and go on when its
+answers have been taken. `drive` runs any number of them side by side and sends what they ask
+for to the model together, so a probe of one text and a denoising step of another share a
+forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
+
+from calipers.errors import ArgumentError
+from calipers.models.base import MaskModel, Query
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+T = TypeVar("T")
+Stage: TypeAlias = Literal["search", "decode"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Queries for the model, and `take(index, logits)`, called once for each as it is answered.
+
+    Logits are large; a taker reduces them at once and keeps only what it needs.
+    """
+
+    queries: tuple[Query, ...]
+    take: Callable[[int, Tensor], None]
+    stage: Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[T]):
+    """What a job returned."""
+
+    result: T
+
+
+def drive(
+    model: MaskModel, jobs: Iterable[Generator[Ask, None, T]], at_once: int = 16
+) -> Iterator[tuple[int, Ask | Done[T]]]:
+    """Run jobs, `at_once` side by side, each ended one making room for the next.
+
+    Yields (job's number, ask) before the ask is sent, and (job's number, done) at each end.
+    """
+    if at_once < 1:
+        raise ArgumentError(f"at_once={at_once} must be at least 1.")
+    coming = enumerate(jobs)
+    running: dict[int, Generator[Ask, None, T]] = {}
+    try:
+        while True:
+            while len(running) < at_once and (entry := next(coming, None)) is not None:
+                running[entry[0]] = entry[1]
+            if not running:
+                return
+            asks: list[Ask] = []
+            for number, job in list(running.items()):
+                try:
+                    ask = next(job)
+                except StopIteration as end:
+                    del running[number]
+                    yield number, Done(end.value)
+                else:
+                    asks.append(ask)
+                    yield number, ask
+            answer(model, asks)
+    finally:
+        for job in running.values():
+            job.close()
+
+
+def answer(model: MaskModel, asks: Sequence[Ask]) -> None:
+    """Send all queries at once, like lengths side by side so that little is padded."""
+    flat = [(ask, index) for ask in asks for index in range(len(ask.queries))]
+    if not flat:
+        return
+    flat.sort(key=lambda one: len(one[0].queries[one[1]].canvas))
+    answers = model.predict([ask.queries[index] for ask, index in flat])
+    for (ask, index), logits in zip(flat, answers, strict=True):
+        ask.take(index, logits)

@@ -1,0 +1,254 @@
+"""The only composition: template -> canvas -> search -> decode -> fill."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from calipers import __version__
+from calipers.bias import Bias, find_bias
+from calipers.canvas import Canvas
+from calipers.decode import Decoder, Denoise, decode
+from calipers.drive import Ask, Done, drive
+from calipers.empty import Emptiness
+from calipers.encode import encode
+from calipers.errors import ArgumentError, CalipersWarning
+from calipers.fill import Fill
+from calipers.landscape import Landscape, Probe
+from calipers.measure import Measured, Measuring
+from calipers.models.base import MaskModel
+from calipers.seam import echo
+from calipers.search import HillClimb, Search
+from calipers.template import Template
+
+T = TypeVar("T")
+Searches: TypeAlias = Search | Sequence[Search]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One moment of a fill under way.
+
+    stage    search (lengths are being scored), decode, or done
+    canvas   what the model is asked about (in a search: the first of the lengths being scored)
+    probes   all lengths of the hole being measured that are scored so far
+    fill     the answer, at the end
+    """
+
+    stage: Literal["search", "decode", "done"]
+    canvas: Canvas
+    probes: tuple[Probe, ...] = ()
+    fill: Fill | None = None
+
+
+class Infiller:
+    """A model with a search, a bias and a decoder, ready to fill any number of templates.
+
+    model       a loaded model, or the name of one (see `calipers.load`); None: the bundled one
+    search      how a length is found: HillClimb(init, patience, step, max_length), Exhaustive, Fixed
+    decoder     how masks become tokens: Denoise, Daedal, DreamOn; None: Denoise as the model's family does
+    bias        name, file or Bias; None: the model card's (the paper's, if nothing was fitted for it)
+    empty       judge whether nothing belongs in a hole at all, and answer length 0 if so
+    trim_echo   cut the end of a fill that repeats the beginning of the text after it
+    passes      rounds over several holes at most, until no length changes
+    context     tokens of context at most; None: all the model reads
+    crop        crop the far ends of a longer text (and say so), or refuse it
+    seed        of everything drawn; the same seed gives the same fill, alone or in a batch
+    """
+
+    def __init__(
+        self,
+        model: MaskModel | str | None = None,
+        *,
+        search: Search | None = None,
+        decoder: Decoder | None = None,
+        bias: Bias | str | Path | None = None,
+        empty: bool | Emptiness = False,
+        trim_echo: bool = False,
+        passes: int = 3,
+        context: int | None = None,
+        crop: bool = True,
+        seed: int = 0,
+    ) -> None:
+        for name, value in (("passes", passes), ("context", context)):
+            if value is not None and value < 1:
+                raise ArgumentError(f"{name}={value} must be at least 1.")
+        if model is None or isinstance(model, str):
+            from calipers.models.card import DEFAULT
+            from calipers.models.load import load
+
+            model = load(model or DEFAULT)
+        card = model.card
+        self.model = model
+        self.search: Search = search or HillClimb()
+        self.decoder: Decoder = decoder or Denoise(rank=card.rank, top_p=card.top_p)
+        self.bias = find_bias(card.bias if bias is None else bias)
+        self.empty = Emptiness() if empty is True else (empty or None)
+        self.trim_echo = trim_echo
+        self.passes = passes
+        self.context = context
+        self.crop = crop
+        self.seed = seed
+        self._foreign = self.bias.foreign(card.id, card.revision)
+        if self._foreign:
+            warnings.warn(self._foreign, CalipersWarning, stacklevel=2)
+
+    def fill(self, template: Template, *, search: Searches | None = None) -> Fill:
+        """Fill one template; `search` overrides the infiller's, for all holes or one each."""
+        return self.fill_many([template], searches=None if search is None else [search])[0]
+
+    def fill_many(
+        self,
+        templates: Iterable[Template],
+        *,
+        searches: Sequence[Searches] | None = None,
+        at_once: int = 16,
+    ) -> list[Fill]:
+        """Fill templates side by side, sharing forwards; each answer is what it would be alone."""
+        jobs = (
+            self._begin(template, None if searches is None else searches[number]).run()
+            for number, template in enumerate(templates)
+        )
+        fills: dict[int, Fill] = {}
+        for number, event in drive(self.model, jobs, at_once):
+            if isinstance(event, Done):
+                fills[number] = event.result
+        return [fills[number] for number in sorted(fills)]
+
+    def stream(self, template: Template, *, search: Searches | None = None) -> Iterator[Step]:
+        """The same fill, one step at a time: what the model is asked next, and at last the answer."""
+        filling = self._begin(template, search)
+        for _, event in drive(self.model, [filling.run()]):
+            if isinstance(event, Done):
+                yield Step("done", filling.canvas, (), event.result)
+            else:
+                measuring = filling.measuring
+                probes = measuring.probers[measuring.turn].probes if event.stage == "search" else ()
+                yield Step(event.stage, event.queries[0].canvas, probes)
+
+    def probe(self, template: Template, *, search: Searches | None = None) -> tuple[Landscape, ...]:
+        """Only measure: the landscape of each hole, nothing decoded."""
+        filling = self._begin(template, search)
+        for _, event in drive(self.model, [filling.measuring.run()]):
+            if isinstance(event, Done):
+                return event.result.landscapes
+        raise AssertionError("a measurement always ends")
+
+    def made_with(self) -> dict[str, Any]:
+        """What a result must say of its making: model, revision, bias, methods, seed, version."""
+        return {
+            "model": self.model.card.name,
+            "revision": self.model.card.revision,
+            "device": self.model.device,
+            "bias": self.bias.name,
+            "search": repr(self.search),
+            "decoder": repr(self.decoder),
+            "seed": self.seed,
+            "calipers": __version__,
+        }
+
+    def _begin(self, template: Template, search: Searches | None) -> _Filling:
+        """Encode, and refuse what cannot be filled before any work is done."""
+        started = time.perf_counter()
+        search = search or self.search
+        each = list(search) if isinstance(search, Sequence) else [search] * template.holes
+        if len(each) != template.holes:
+            raise ArgumentError(f"{len(each)} searches for {template.holes} hole(s); give one, or one each.")
+        longest = max(self.decoder.max_length, *(one.max_length for one in each))
+        canvas = encode(template, self.model, longest, self.context, self.crop)
+        measuring = Measuring(canvas, each, self.bias, self.passes, self.empty)
+        return _Filling(self, template, measuring, time.perf_counter() - started)
+
+
+class _Filling:
+    """One fill under way."""
+
+    def __init__(self, infiller: Infiller, template: Template, measuring: Measuring, encoding: float) -> None:
+        self.infiller = infiller
+        self.template = template
+        self.measuring = measuring
+        self.canvas = measuring.canvas
+        self.forwards = 0
+        self.timings = {"encode": encoding}
+
+    def run(self) -> Generator[Ask, None, Fill]:
+        """Measure, then denoise once, all holes jointly."""
+        us = self.infiller
+        measured = yield from self._timed("search", self.measuring.run())
+        denoising = decode(us.decoder, measured.canvas, us.seed, measured.first)
+        self.canvas = yield from self._timed("decode", denoising)
+        self.timings["total"] = sum(self.timings.values())
+        return self._fill(measured)
+
+    def _timed(self, stage: str, work: Generator[Ask, None, T]) -> Generator[Ask, None, T]:
+        """Pass a stage's asks on, counting them and its wall time."""
+        started = time.perf_counter()
+        try:
+            while True:
+                ask = next(work)
+                self.forwards += 1
+                yield ask
+        except StopIteration as end:
+            self.timings[stage] = time.perf_counter() - started
+            result: T = end.value
+            return result
+
+    def _fill(self, measured: Measured) -> Fill:
+        us, notes = self.infiller, []
+        if us._foreign:
+            notes.append(us._foreign)
+        left, right = self.canvas.cropped
+        if left or right:
+            notes.append(
+                f"The text is longer than the context: {left} token(s) at its far left and {right} at its "
+                "far right were not read."
+            )
+        texts = [us.model.decode(ids) for ids in self.canvas.holes]
+        if us.trim_echo:
+            for hole, (text, after) in enumerate(zip(texts, self.template.texts[1:], strict=True)):
+                if size := echo(text, after):
+                    texts[hole] = text[: len(text) - size]
+                    notes.append(f"Trimmed {text[-size:]!r}, which the text after hole {hole + 1} begins with.")
+        return Fill(
+            template=self.template,
+            texts=tuple(texts),
+            ids=self.canvas.holes,
+            lengths=self.canvas.lengths,
+            landscapes=measured.landscapes,
+            probes=self.measuring.probes,
+            forwards=self.forwards,
+            passes=measured.passes,
+            timings=self.timings,
+            made_with=us.made_with(),
+            notes=tuple(notes),
+        )
+
+
+def infill(
+    prefix: str,
+    suffix: str = "",
+    *,
+    model: MaskModel | str | None = None,
+    length: int | None = None,
+    init: int = 8,
+    patience: int = 4,
+    step: int = 1,
+    max_length: int = 64,
+    **options: Any,
+) -> Fill:
+    """Fill the hole between two strings, at a length nobody gave, with the bundled model if none is named.
+
+    length    tokens the hole has, if you know; None: searched for
+    init, patience, step, max_length   of Algorithm 1, in tokens
+    options   everything else `Infiller` takes: decoder, bias, empty, trim_echo, context, crop, seed
+
+    A model named by a string is loaded anew at each call; make an `Infiller` to fill many.
+    """
+    from calipers.search import Fixed
+
+    search: Search = HillClimb(init, patience, step, max_length) if length is None else Fixed(length)
+    return Infiller(model, search=search, **options).fill(Template.around(prefix, suffix))

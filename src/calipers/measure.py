@@ -1,0 +1,110 @@
+"""The lengths of all holes of a canvas.
+
+One hole: one search. Several: each is measured in turn, the others held as masks at their
+current lengths, in passes until a pass changes nothing or `passes` are done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from calipers.bias import Bias
+from calipers.canvas import Canvas
+from calipers.drive import Ask
+from calipers.empty import Emptiness
+from calipers.landscape import Landscape
+from calipers.probe import Prober
+from calipers.search import Search
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Every hole at its length, all masks; the landscapes; and what is already known of the first step.
+
+    `first` maps hole positions to logits: each winner's, where the other holes were then as they are now.
+    """
+
+    canvas: Canvas
+    landscapes: tuple[Landscape, ...]
+    passes: int
+    first: dict[int, Tensor]
+
+
+class Measuring:
+    """A measurement under way; `probers[turn]` is at work."""
+
+    def __init__(
+        self,
+        canvas: Canvas,
+        searches: Sequence[Search],
+        bias: Bias,
+        passes: int = 3,
+        empty: Emptiness | None = None,
+    ) -> None:
+        self.canvas = canvas.with_masks([search.init for search in searches])
+        self.searches = list(searches)
+        self.probers = [Prober(hole, bias) for hole in range(len(searches))]
+        self.turn = 0
+        self._limit = passes
+        self._empty = empty
+        self._landscapes: list[Landscape | None] = [None] * len(searches)
+        self._seen: list[tuple[int, ...] | None] = [None] * len(searches)
+
+    @property
+    def probes(self) -> int:
+        """Lengths scored, in all passes."""
+        return sum(len(prober.known) for prober in self.probers)
+
+    def run(self) -> Generator[Ask, None, Measured]:
+        """Measure until nothing changes."""
+        passes = 0
+        while passes < self._limit:
+            passes += 1
+            before = self.canvas.lengths
+            for hole in range(len(self.searches)):
+                yield from self._measure(hole)
+            if self.canvas.lengths == before or len(self.searches) == 1:
+                break
+        if self._empty is not None:
+            yield from self._empties(self._empty)
+        landscapes = tuple(landscape for landscape in self._landscapes if landscape is not None)
+        return Measured(self.canvas, landscapes, passes, self._first())
+
+    def _measure(self, hole: int) -> Generator[Ask, None, None]:
+        lengths = self.canvas.lengths
+        others = lengths[:hole] + lengths[hole + 1 :]
+        if self._seen[hole] == others:
+            return  # the others are as they were when this hole was last measured
+        again = self._seen[hole] is not None
+        self._seen[hole] = others
+        self.turn = hole
+        search = self.searches[hole].starting_at(lengths[hole]) if again else self.searches[hole]
+        landscape = yield from self.probers[hole].search(self.canvas, search)
+        self._landscapes[hole] = landscape
+        self._set(hole, landscape.length)
+
+    def _empties(self, empty: Emptiness) -> Generator[Ask, None, None]:
+        for hole, landscape in enumerate(self._landscapes):
+            if landscape is None or not landscape.probes:
+                continue  # a fixed length is an order
+            self.turn = hole
+            if (yield from empty.judge(self.canvas, hole)):
+                self._landscapes[hole] = Landscape(landscape.probes, 0, f"{landscape.stop}; judged empty")
+                self._set(hole, 0)
+
+    def _set(self, hole: int, length: int) -> None:
+        lengths = list(self.canvas.lengths)
+        lengths[hole] = length
+        self.canvas = self.canvas.with_masks(lengths)
+
+    def _first(self) -> dict[int, Tensor]:
+        first: dict[int, Tensor] = {}
+        for prober in self.probers:
+            if prober.winner is not None and prober.winner[0] == self.canvas:
+                first.update(zip(self.canvas.spans[prober.hole], prober.winner[1], strict=True))
+        return first

@@ -1,0 +1,134 @@
+"""The one transformer all families share: pre-norm blocks, full attention, rotary positions, gated MLP.
+
+x ← x + O·attend(rope(Q n), rope(K n), V n),    n = norm(x)
+x ← x + D·(silu(G n) ⊙ U n),                    n = norm(x)
+logits = E·norm(x)      at the rows that are asked for, and at no others
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The sizes and the few switches in which the families differ."""
+
+    vocab: int
+    dim: int
+    layers: int
+    heads: int
+    kv_heads: int
+    hidden: int
+    eps: float
+    theta: float
+    context: int
+    qkv_bias: bool = False
+    tied: bool = False
+    rope_in_float32: bool = False
+
+    @property
+    def head_dim(self) -> int:
+        """Width of one head."""
+        return self.dim // self.heads
+
+
+class Norm(nn.Module):
+    """RMSNorm; the mean square is taken in float32 whatever the dtype."""
+
+    def __init__(self, dim: int, eps: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(dim))
+        self.eps = eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x / rms(x) · weight."""
+        return F.rms_norm(x, x.shape[-1:], self.weight, self.eps)
+
+
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotary positions in half-rotation form, in the dtype of cos and sin, cast back."""
+    wide = x.to(cos.dtype)
+    a, b = wide.chunk(2, -1)
+    return (wide * cos + torch.cat((-b, a), -1) * sin).to(x.dtype)
+
+
+class Block(nn.Module):
+    """One layer."""
+
+    def __init__(self, s: Shape) -> None:
+        super().__init__()
+        self.shape = s
+        kv = s.kv_heads * s.head_dim
+        self.norm1, self.norm2 = Norm(s.dim, s.eps), Norm(s.dim, s.eps)
+        self.q = nn.Linear(s.dim, s.dim, bias=s.qkv_bias)
+        self.k = nn.Linear(s.dim, kv, bias=s.qkv_bias)
+        self.v = nn.Linear(s.dim, kv, bias=s.qkv_bias)
+        self.o = nn.Linear(s.dim, s.dim, bias=False)
+        self.gate = nn.Linear(s.dim, s.hidden, bias=False)
+        self.up = nn.Linear(s.dim, s.hidden, bias=False)
+        self.down = nn.Linear(s.hidden, s.dim, bias=False)
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, keep: Tensor | None) -> Tensor:
+        """Attention, then the MLP; `keep` is false at padding."""
+        rows, length, _ = x.shape
+        n = self.norm1(x)
+
+        def heads(y: Tensor) -> Tensor:
+            return y.view(rows, length, -1, self.shape.head_dim).transpose(1, 2)
+
+        q = rotate(heads(self.q(n)), cos, sin)
+        k = rotate(heads(self.k(n)), cos, sin)
+        v = heads(self.v(n))
+        grouped = self.shape.kv_heads != self.shape.heads
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=keep, enable_gqa=grouped)
+        x = x + self.o(mixed.transpose(1, 2).reshape(rows, length, -1))
+        n = self.norm2(x)
+        out: Tensor = x + self.down(F.silu(self.gate(n)) * self.up(n))
+        return out
+
+
+class Backbone(nn.Module):
+    """Embedding, blocks, final norm, unembedding."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.embed = nn.Embedding(shape.vocab, shape.dim)
+        self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
+        self.norm = Norm(shape.dim, shape.eps)
+        self.unembed = None if shape.tied else nn.Linear(shape.dim, shape.vocab, bias=False)
+        self._rope: tuple[Tensor, Tensor] | None = None
+
+    def forward(self, ids: Tensor, keep: Tensor | None = None, rows: Tensor | None = None) -> Tensor:
+        """Raw logits [n, vocab] of flat `rows` of ids [batch, length] (all of them if None).
+
+        `keep` [batch, length] is false at padding, which nothing attends to.
+        """
+        x: Tensor = self.embed(ids)
+        cos, sin = self._angles(ids.shape[1], x)
+        mask = None if keep is None else keep[:, None, None, :]
+        for block in self.blocks:
+            x = block(x, cos, sin, mask)
+        x = x.reshape(-1, x.shape[-1])
+        x = self.norm(x if rows is None else x[rows])
+        weight = self.embed.weight if self.unembed is None else self.unembed.weight
+        logits: Tensor = F.linear(x, weight)
+        return logits
+
+    def _angles(self, length: int, like: Tensor) -> tuple[Tensor, Tensor]:
+        """cos and sin of every position's angles, kept from call to call, grown when needed."""
+        if self._rope is None or self._rope[0].shape[0] < length:
+            dim, theta = self.shape.head_dim, self.shape.theta
+            even = torch.arange(0, dim, 2, device=like.device, dtype=torch.float32)
+            positions = torch.arange(max(length, 512), device=like.device, dtype=torch.float32)
+            angles = torch.outer(positions, 1.0 / theta ** (even / dim))
+            angles = torch.cat((angles, angles), -1)
+            # Dream casts cos and sin to the activations' dtype; LLaDA rotates in float32.
+            dtype = torch.float32 if self.shape.rope_in_float32 else like.dtype
+            self._rope = angles.cos().to(dtype), angles.sin().to(dtype)
+        return self._rope[0][:length], self._rope[1][:length]

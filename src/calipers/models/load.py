@@ -1,0 +1,135 @@
+"""A model from a name: a card, a hub id, a local folder, or one packed file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from calipers.errors import ArgumentError, ModelError
+from calipers.models import files, packed, weights
+from calipers.models.card import DEFAULT, Card, find_card
+from calipers.models.config import Config
+from calipers.models.dream import DREAM, OWN
+from calipers.models.family import Family
+from calipers.models.llada import LLADA
+from calipers.models.tokenizer import Tokenizer
+from calipers.models.transformer import TransformerModel
+
+FAMILIES = {family.model_type: family for family in (LLADA, DREAM, OWN)}
+
+
+def load(
+    name: str = DEFAULT, *, revision: str | None = None, device: str = "auto", dtype: str = "auto"
+) -> TransformerModel:
+    """Load a model.
+
+    name      a card's name (`calipers models` lists them), a hub id, a local folder, or a packed file
+    revision  of a hub id; the card's, else main, when None
+    device    cuda, mps, cpu, cuda:1 …; auto takes the first of cuda, mps, cpu that is there
+    dtype     bfloat16 or float32; auto is bfloat16 on cuda and float32 elsewhere
+    """
+    where = pick_device(device)
+    kind = pick_dtype(dtype, where)
+    card = find_card(name)
+    if card is not None and card.file:
+        return _load_packed(files.bundled(card), card, where, kind)
+    path = Path(name)
+    if card is None and path.is_file():
+        return _load_packed(path, None, where, kind)
+    if card is None and path.is_dir():
+        return load_folder(path, _local_card(path), where, kind)
+    if card is None and (name.startswith((".", "/", "~")) or name.count("/") != 1):
+        raise ModelError(
+            f"model {name!r} is no card, no folder or file that is there, and no hub id; "
+            "`calipers models` lists the cards, a hub id is owner/name."
+        )
+    revision = revision or (card.revision if card else "main")
+    card = replace(card, revision=revision) if card else None
+    folder = files.fetch(card.id if card else name, revision)
+    return load_folder(folder, card or _card(name, folder, revision), where, kind)
+
+
+def load_folder(folder: Path, card: Card, device: str, dtype: torch.dtype) -> TransformerModel:
+    """A published checkpoint in a folder: config.json, safetensors, tokenizer files."""
+    config = Config.read(folder / "config.json")
+    family = family_of(config)
+    if card.family != family.model_type:
+        raise ModelError(
+            f"Card {card.name} is of family {card.family}, but {config.where} says {family.model_type}; "
+            "name the checkpoint by its folder or correct the card."
+        )
+    shape = family.shape(config)
+    tokenizer = Tokenizer.from_folder(folder, family.splits)
+    tensors = weights.read(weights.shards(folder), family.tensors(shape), weights.sizes(shape))
+    backbone = weights.assemble(shape, tensors, device, dtype)
+    return TransformerModel(card, config, backbone, tokenizer, family.shift)
+
+
+def family_of(config: Config) -> Family:
+    """The family of a config's model_type."""
+    kind = config.need("model_type")
+    if kind not in FAMILIES:
+        raise ModelError(
+            f"{config.where} has model_type {kind!r}, which calipers does not know; "
+            f"known: {', '.join(FAMILIES)}. Another masked diffusion model needs an adapter in calipers/models."
+        )
+    return FAMILIES[kind]
+
+
+def pick_device(device: str) -> str:
+    """The device meant; auto is the first of cuda, mps, cpu that is there."""
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if device == "auto":
+        return next(name for name, is_there in there.items() if is_there)
+    kind = device.partition(":")[0]
+    if kind not in there:
+        raise ArgumentError(f"device={device!r} is not known; give auto, cuda, mps or cpu.")
+    if not there[kind]:
+        here = [name for name, is_there in there.items() if is_there]
+        raise ArgumentError(f"device={device!r} is not on this machine; here: {', '.join(here)}.")
+    return device
+
+
+def pick_dtype(dtype: str, device: str) -> torch.dtype:
+    """The dtype meant; auto is bfloat16 on cuda and float32 elsewhere."""
+    known = {"bfloat16": torch.bfloat16, "float32": torch.float32}
+    if dtype == "auto":
+        return torch.bfloat16 if device.startswith("cuda") else torch.float32
+    if dtype not in known:
+        raise ArgumentError(f"dtype={dtype!r} is not known; give auto, bfloat16 or float32.")
+    return known[dtype]
+
+
+def _load_packed(path: Path, card: Card | None, device: str, dtype: torch.dtype) -> TransformerModel:
+    """One file that holds config, tokenizer and quantised weights."""
+    file = packed.read_packed(path)
+    config = Config(file.config, str(path))
+    family = family_of(config)
+    shape = family.shape(config)
+    card = card or _card(str(path), path, "local", family)
+    ours = {theirs: name for name, theirs in family.tensors(shape).items()}
+    tensors = ((ours[theirs], tensor) for theirs, tensor in file.tensors(dtype) if theirs in ours)
+    backbone = weights.assemble(shape, tensors, device, dtype)
+    tokenizer = Tokenizer.from_json(file.tokenizer_json)
+    return TransformerModel(card, config, backbone, tokenizer, family.shift)
+
+
+def _local_card(folder: Path) -> Card:
+    """The card of a local folder: its family's habits."""
+    return _card(str(folder), folder, "local")
+
+
+def _card(name: str, folder: Path, revision: str, family: Family | None = None) -> Card:
+    family = family or family_of(Config.read(folder / "config.json"))
+    return Card(
+        name=Path(name).name,
+        id=name,
+        family=family.model_type,
+        revision=revision,
+        opens=family.opens,
+        closes=family.closes,
+        rank=family.rank,
+        source="config.json and its family's habits; calipers has no card for it",
+    )

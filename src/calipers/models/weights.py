@@ -1,0 +1,113 @@
+"""Weights from safetensors into a backbone, one tensor at a time.
+
+Files are mapped, not read: an 8B checkpoint never costs more memory than its weights in the
+target dtype plus the pages of the shard at hand. Names and sizes are all checked before any
+data is touched.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+
+from calipers.errors import ModelError
+from calipers.models.backbone import Backbone, Shape
+
+
+def shards(folder: Path) -> list[Path]:
+    """The safetensors files of a checkpoint: one, or those its index names."""
+    index, single = folder / "model.safetensors.index.json", folder / "model.safetensors"
+    if index.is_file():
+        names = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
+        missing = [n for n in names if not (folder / n).is_file()]
+        if missing:
+            raise ModelError(
+                f"{index} names {len(missing)} file(s) that are not there, {missing[0]} first; "
+                "download the checkpoint again."
+            )
+        return [folder / n for n in names]
+    if single.is_file():
+        return [single]
+    raise ModelError(
+        f"{folder} has neither model.safetensors nor model.safetensors.index.json; calipers reads safetensors only."
+    )
+
+
+def sizes(shape: Shape) -> dict[str, tuple[int, ...]]:
+    """The size of every parameter of a backbone of this shape."""
+    with torch.device("meta"):
+        return {name: tuple(p.shape) for name, p in Backbone(shape).named_parameters()}
+
+
+def read(files: list[Path], names: dict[str, str], sizes: dict[str, tuple[int, ...]]) -> Iterator[tuple[str, Tensor]]:
+    """Yield (our parameter, tensor) for every entry of `names`, after checking them all."""
+    wanted = {theirs: ours for ours, theirs in names.items()}
+    with ExitStack() as stack:
+        opened = []
+        for file in files:
+            try:
+                opened.append((file, stack.enter_context(safe_open(file, framework="pt"))))
+            except (SafetensorError, OSError) as broken:
+                raise ModelError(f"{file} is no safetensors file ({broken}); download it again.") from None
+        found = set()
+        for file, shard in opened:
+            for theirs in shard.keys():
+                if theirs not in wanted:
+                    continue
+                size = tuple(shard.get_slice(theirs).get_shape())
+                expected = sizes[wanted[theirs]]
+                if size != expected:
+                    raise ModelError(
+                        f"Tensor {theirs} in {file} is {list(size)} where config.json means {list(expected)}; "
+                        "config and weights do not belong together."
+                    )
+                found.add(theirs)
+        if missing := [t for t in wanted if t not in found]:
+            raise ModelError(
+                f"{len(missing)} tensor(s) are missing in {files[0].parent}, {missing[0]} first; "
+                "the download is incomplete or this is another architecture."
+            )
+        for _, shard in opened:
+            for theirs in shard.keys():
+                if theirs in wanted:
+                    yield wanted[theirs], shard.get_tensor(theirs)
+
+
+def assemble(shape: Shape, tensors: Iterable[tuple[str, Tensor]], device: str, dtype: torch.dtype) -> Backbone:
+    """A backbone on `device` in `dtype`, its parameters replaced one by one as they come."""
+    with torch.device("meta"):
+        backbone = Backbone(shape)
+    missing = dict(backbone.named_parameters())
+    for name, tensor in tensors:
+        if (expected := missing.pop(name).shape) != tensor.shape:
+            raise ModelError(
+                f"{name} is {list(tensor.shape)} in the file where its config means {list(expected)}; pack it again."
+            )
+        owner, _, leaf = name.rpartition(".")
+        ready = tensor.to(device=device, dtype=dtype)
+        setattr(backbone.get_submodule(owner), leaf, nn.Parameter(ready, requires_grad=False))
+    if missing:
+        raise ModelError(f"{len(missing)} parameter(s) are in no file, {next(iter(missing))} first; pack it again.")
+    return backbone.eval()
+
+
+def random_weights(shape: Shape, device: str, dtype: torch.dtype, seed: int = 0) -> Backbone:
+    """A backbone of a given shape with random weights: for measuring, never for filling."""
+    with torch.device("meta"):
+        backbone = Backbone(shape)
+    generator = torch.Generator(device).manual_seed(seed)
+    for name, parameter in list(backbone.named_parameters()):
+        owner, _, leaf = name.rpartition(".")
+        made = torch.empty(parameter.shape, device=device, dtype=dtype)
+        if "norm" in name:
+            made.fill_(1.0)
+        else:
+            made.normal_(0.0, 0.02, generator=generator)
+        setattr(backbone.get_submodule(owner), leaf, nn.Parameter(made, requires_grad=False))
+    return backbone.eval()
