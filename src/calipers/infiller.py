@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack
 
 from calipers import __version__
 from calipers.bias import Bias, find_bias
@@ -22,7 +22,7 @@ from calipers.landscape import Landscape, Probe
 from calipers.measure import Measured, Measuring
 from calipers.models.base import MaskModel
 from calipers.seam import echo
-from calipers.search import HillClimb, Search
+from calipers.search import Fixed, HillClimb, Search
 from calipers.template import Template
 
 T = TypeVar("T")
@@ -228,6 +228,18 @@ class _Filling:
         )
 
 
+class Options(TypedDict, total=False):
+    """What `infill` passes on to `Infiller`."""
+
+    decoder: Decoder
+    bias: Bias | str | Path
+    empty: bool | Emptiness
+    trim_echo: bool
+    context: int
+    crop: bool
+    seed: int
+
+
 def infill(
     prefix: str,
     suffix: str = "",
@@ -238,17 +250,15 @@ def infill(
     patience: int = 4,
     step: int = 1,
     max_length: int = 64,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Fill:
     """Fill the hole between two strings, at a length nobody gave, with the bundled model if none is named.
 
     length    tokens the hole has, if you know; None: searched for
     init, patience, step, max_length   of Algorithm 1, in tokens
-    options   everything else `Infiller` takes: decoder, bias, empty, trim_echo, context, crop, seed
+    options   what else `Infiller` takes: decoder, bias, empty, trim_echo, context, crop, seed
 
-    A model named by a string is loaded anew at each call; make an `Infiller` to fill many.
+    A model given by name is loaded anew at each call; make an `Infiller` to fill many.
     """
-    from calipers.search import Fixed
-
     search: Search = HillClimb(init, patience, step, max_length) if length is None else Fixed(length)
     return Infiller(model, search=search, **options).fill(Template.around(prefix, suffix))

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 def confidence(logits: Tensor) -> float:
     """Φ of a hole from the logits of its positions [L, vocabulary]: the mean top-1 probability."""
-    # max softmax = exp(max - logsumexp), without a second array of the vocabulary's size
-    value = float((logits.amax(-1) - logits.logsumexp(-1)).exp().mean())
+    # The top probability is 1 / Σ exp(x - max x); exp(max x - logsumexp x) would lose digits to large logits.
+    value = float((logits - logits.amax(-1, keepdim=True)).exp_().sum(-1).reciprocal().mean())
     if not math.isfinite(value):
         raise ModelError(
             "The model's logits for a masked hole are not finite; the checkpoint is broken, "
@@ -49,6 +49,7 @@ class Prober:
         self.known: dict[tuple[int, ...], float] = {}  # lengths of all holes -> Φ of this one
         self.winner: tuple[Canvas, Tensor] | None = None
         self._best = -math.inf
+        self._leaders: dict[int, tuple[Canvas, Tensor]] = {}  # all that are as good as the best, by length
 
     @property
     def probes(self) -> tuple[Probe, ...]:
@@ -57,8 +58,8 @@ class Prober:
 
     def search(self, canvas: Canvas, search: Search) -> Generator[Ask, None, Landscape]:
         """Let a search ask, answer it from the model, return the landscape."""
-        if self.winner is not None and self._others(self.winner[0]) != self._others(canvas):
-            self.winner, self._best = None, -math.inf
+        if any(self._others(leader) != self._others(canvas) for leader, _ in self._leaders.values()):
+            self._leaders, self._best = {}, -math.inf
         seen: dict[int, float] = {}
         asking = search.lengths()
         try:
@@ -69,7 +70,9 @@ class Prober:
                 seen |= answers
                 wanted = asking.send({n: phi / self.bias(n) for n, phi in answers.items()})
         except StopIteration as end:
-            return self._landscape(end.value, seen)
+            found: Found = end.value
+            self.winner = self._leaders.get(found.length)
+            return self._landscape(found, seen)
 
     def measure(self, canvas: Canvas, lengths: Sequence[int]) -> Generator[Ask, None, None]:
         """Make sure Φ of these lengths is known."""
@@ -83,7 +86,9 @@ class Prober:
             self.known[new[index].lengths] = phi
             calibrated = phi / self.bias(logits.shape[0])
             if calibrated > self._best:
-                self._best, self.winner = calibrated, (new[index], logits)
+                self._leaders, self._best = {}, calibrated
+            if calibrated == self._best:
+                self._leaders[logits.shape[0]] = (new[index], logits)
 
         queries = tuple(Query(canvas, tuple(canvas.spans[self.hole])) for canvas in new)
         yield Ask(queries, take, "search")

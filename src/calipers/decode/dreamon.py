@@ -66,7 +66,7 @@ class DreamOn:
                 budget -= 1
                 canvas = canvas.edit({where: (MASK, MASK)})
             elif token == self.delete_id:
-                canvas = canvas.edit({p: () for p in self._deleted(canvas, where)})
+                canvas = canvas.edit(dict.fromkeys(self._deleted(canvas, where), ()))
             else:
                 canvas = canvas.edit({where: (token,)})
         return canvas

@@ -29,6 +29,8 @@ class Config:
             ) from None
         except (json.JSONDecodeError, UnicodeDecodeError) as broken:
             raise ModelError(f"{path} is not JSON ({broken}); download it again.") from None
+        if not isinstance(values, dict):
+            raise ModelError(f"{path} holds no table of values; download it again.")
         return cls(values, str(path))
 
     def need(self, key: str) -> Any:
@@ -46,6 +48,13 @@ class Config:
         value = self.need(key)
         if not isinstance(value, int) or isinstance(value, bool):
             raise ModelError(f"{self.where}: '{key}' is {value!r}, not a whole number; correct it.")
+        return value
+
+    def size(self, key: str) -> int:
+        """A whole number above 0 that must be there."""
+        value = self.integer(key)
+        if value < 1:
+            raise ModelError(f"{self.where}: '{key}' is {value}, which is no size; correct it.")
         return value
 
     def number(self, key: str) -> float:

@@ -18,17 +18,17 @@ def shape(config: Config) -> Shape:
     config.must_be("hidden_act", "silu")
     config.must_be("rope_scaling", None)
     config.must_be("use_sliding_window", False, None)
-    heads = config.integer("num_attention_heads")
+    heads = config.size("num_attention_heads")
     return Shape(
-        vocab=config.integer("vocab_size"),
-        dim=config.integer("hidden_size"),
-        layers=config.integer("num_hidden_layers"),
+        vocab=config.size("vocab_size"),
+        dim=config.size("hidden_size"),
+        layers=config.size("num_hidden_layers"),
         heads=heads,
-        kv_heads=config.integer("num_key_value_heads"),
-        hidden=config.integer("intermediate_size"),
+        kv_heads=config.size("num_key_value_heads"),
+        hidden=config.size("intermediate_size"),
         eps=config.number("rms_norm_eps"),
         theta=config.number("rope_theta"),
-        context=config.integer("max_position_embeddings"),
+        context=config.size("max_position_embeddings"),
         qkv_bias=True,
         tied=bool(config.values.get("tie_word_embeddings", False)),
     )

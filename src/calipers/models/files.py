@@ -30,7 +30,7 @@ def fetch(hub_id: str, revision: str) -> Path:
     Goes through huggingface_hub: its cache, its tokens, HF_ENDPOINT and HF_HUB_OFFLINE hold.
     """
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:
         return Path(snapshot_download(hub_id, revision=revision, allow_patterns=list(_PATTERNS)))
@@ -43,11 +43,12 @@ def fetch(hub_id: str, revision: str) -> Path:
             f"model {hub_id!r} at revision {revision!r} is not in the hub's cache and the hub cannot be "
             "reached; connect, unset HF_HUB_OFFLINE, or name a local folder."
         ) from None
-    except (HfHubHTTPError, OSError) as failure:
+    except Exception as failure:  # what a broken connection raises depends on the client's version
         raise ModelError(
             f"model {hub_id!r} at revision {revision!r} cannot be fetched from the hub: {failure}. "
-            "Check the name, the revision and, for a gated model, your token (`hf auth login`)."
-        ) from None
+            "Check the name, the revision and, for a gated model, your token (`hf auth login`); "
+            "if the download broke off, try again."
+        ) from failure
 
 
 def cached(hub_id: str, revision: str) -> Path | None:

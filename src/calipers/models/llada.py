@@ -17,19 +17,18 @@ def shape(config: Config) -> Shape:
         config.must_be(switch, False)
     for switch in ("include_bias", "include_qkv_bias", "bias_for_layer_norm"):
         config.must_be(switch, False, None)
-    heads = config.integer("n_heads")
-    kv_heads = config.values.get("n_kv_heads")
+    heads = config.size("n_heads")
     return Shape(
         # The table is embedding_size long, which may be more than the vocabulary.
-        vocab=config.values.get("embedding_size") or config.integer("vocab_size"),
-        dim=config.integer("d_model"),
-        layers=config.integer("n_layers"),
+        vocab=config.size("embedding_size" if config.values.get("embedding_size") else "vocab_size"),
+        dim=config.size("d_model"),
+        layers=config.size("n_layers"),
         heads=heads,
-        kv_heads=heads if kv_heads is None else kv_heads,
-        hidden=config.integer("mlp_hidden_size"),
+        kv_heads=heads if config.values.get("n_kv_heads") is None else config.size("n_kv_heads"),
+        hidden=config.size("mlp_hidden_size"),
         eps=config.number("rms_norm_eps"),
         theta=config.number("rope_theta"),
-        context=config.integer("max_sequence_length"),
+        context=config.size("max_sequence_length"),
         tied=bool(config.values.get("weight_tying", False)),
         rope_in_float32=bool(config.values.get("rope_full_precision", True)),
     )

@@ -36,6 +36,17 @@ class Tokenizer:
     @classmethod
     def from_folder(cls, folder: Path, splits: str) -> Tokenizer:
         """From a checkpoint's files; `splits` is the family's pre-tokeniser pattern."""
+        try:
+            return cls._from_folder(folder, splits)
+        except ModelError:
+            raise
+        except Exception as broken:  # tokenizers raises nothing narrower
+            raise ModelError(
+                f"The tokenizer files in {folder} cannot be read ({broken}); download them again."
+            ) from None
+
+    @classmethod
+    def _from_folder(cls, folder: Path, splits: str) -> Tokenizer:
         if (folder / "tokenizer.json").is_file():
             return cls.from_json((folder / "tokenizer.json").read_text("utf-8"))
         vocab, merges = folder / "vocab.json", folder / "merges.txt"

@@ -33,7 +33,7 @@ class TransformerModel:
         self.card = card
         self.backbone = backbone
         self.tokenizer = tokenizer
-        self._shift = int(shift)
+        self.shift = int(shift)
         size = backbone.shape.vocab
         self._mask_id = config.integer("mask_token_id")
         if not 0 <= self._mask_id < size:
@@ -57,11 +57,11 @@ class TransformerModel:
         forbidden |= tokenizer.special | tokenizer.unused(size)
         self._controls = frozenset(i for i in (card.expand_id, card.delete_id) if i is not None)
         weight = backbone.embed.weight
-        self._where, self._dtype = weight.device, weight.dtype
-        self._never = self._indices(forbidden - self._controls)
+        self.where, self._dtype = weight.device, weight.dtype
+        self.never = self._indices(forbidden - self._controls)
         self._rarely = self._indices(self._controls)
-        self._tokens = _TOKENS.get(self._where.type, 2048)
-        self._logits = _LOGIT_BYTES.get(self._where.type, 1 << 28) // (4 * size)
+        self._tokens = _TOKENS.get(self.where.type, 2048)
+        self._logits = _LOGIT_BYTES.get(self.where.type, 1 << 28) // (4 * size)
 
     @property
     def context(self) -> int:
@@ -72,7 +72,7 @@ class TransformerModel:
     @property
     def device(self) -> str:
         """Where and in what it computes."""
-        return f"{self._where.type}/{str(self._dtype).removeprefix('torch.')}"
+        return f"{self.where.type}/{str(self._dtype).removeprefix('torch.')}"
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a text or a piece of one."""
@@ -84,14 +84,14 @@ class TransformerModel:
 
     def predict(self, queries: Sequence[Query]) -> Iterator[Tensor]:
         """Logits of every query, in order; neighbours of like length share a forward."""
-        rows = [self._row(query) for query in queries]
+        rows = [self.row(query) for query in queries]
         start = 0
         while start < len(rows):
             stop = self._reach(rows, queries, start)
             yield from self._forward(queries[start:stop], rows[start:stop])
             start = stop
 
-    def _row(self, query: Query) -> tuple[list[int], int]:
+    def row(self, query: Query) -> tuple[list[int], int]:
         """A canvas as the checkpoint reads it, and how far its positions moved right."""
         canvas = query.canvas
         ids = [self._mask_id if i == MASK else i for i in canvas.ids]
@@ -130,7 +130,7 @@ class TransformerModel:
                 raise
             if len(rows) == 1:
                 raise OutOfMemory(
-                    f"{self.card.name} has no room on {self._where} for one row of {len(rows[0][0])} tokens; "
+                    f"{self.card.name} has no room on {self.where} for one row of {len(rows[0][0])} tokens; "
                     "lower context or max_length, use dtype bfloat16, or a device with more memory."
                 ) from None
         half = len(rows) // 2
@@ -141,18 +141,18 @@ class TransformerModel:
     def _compute(self, queries: Sequence[Query], rows: Sequence[tuple[list[int], int]]) -> list[Tensor]:
         width = max(len(ids) for ids, _ in rows)
         padding = self._mask_id  # never attended to
-        ids = torch.tensor([row + [padding] * (width - len(row)) for row, _ in rows], device=self._where)
+        ids = torch.tensor([row + [padding] * (width - len(row)) for row, _ in rows], device=self.where)
         keep = None
         if any(len(row) < width for row, _ in rows):
-            lengths = torch.tensor([len(row) for row, _ in rows], device=self._where)
-            keep = torch.arange(width, device=self._where) < lengths[:, None]
+            lengths = torch.tensor([len(row) for row, _ in rows], device=self.where)
+            keep = torch.arange(width, device=self.where) < lengths[:, None]
         wanted = [
-            at * width + moved - self._shift + position
+            at * width + moved - self.shift + position
             for at, (query, (_, moved)) in enumerate(zip(queries, rows, strict=True))
             for position in query.positions
         ]
-        logits = self.backbone(ids, keep, torch.tensor(wanted, device=self._where, dtype=torch.long)).float()
-        logits[:, self._never] = -torch.inf
+        logits = self.backbone(ids, keep, torch.tensor(wanted, device=self.where, dtype=torch.long)).float()
+        logits[:, self.never] = -torch.inf
         parts = list(logits.split([len(query.positions) for query in queries]))
         for query, part in zip(queries, parts, strict=True):
             if not query.controls and self._controls:
@@ -161,7 +161,7 @@ class TransformerModel:
 
     def _indices(self, ids: Iterable[int]) -> Tensor:
         inside = sorted(i for i in ids if 0 <= i < self.backbone.shape.vocab)
-        return torch.tensor(inside, dtype=torch.long, device=self._where)
+        return torch.tensor(inside, dtype=torch.long, device=self.where)
 
 
 def _first_id(known: int | None, config: Config, *keys: str) -> int | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import torch
@@ -19,12 +18,19 @@ from torch import Tensor, nn
 from calipers.errors import ModelError
 from calipers.models.backbone import Backbone, Shape
 
+_DTYPES = ("BF16", "F16", "F32", "F64")
+
 
 def shards(folder: Path) -> list[Path]:
     """The safetensors files of a checkpoint: one, or those its index names."""
     index, single = folder / "model.safetensors.index.json", folder / "model.safetensors"
     if index.is_file():
-        names = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
+        try:
+            names = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
+        except (ValueError, KeyError, TypeError, AttributeError) as broken:
+            raise ModelError(f"{index} is no index of tensors ({broken!r}); download it again.") from None
+        if not names:
+            raise ModelError(f"{index} names no file; download the checkpoint again.")
         missing = [n for n in names if not (folder / n).is_file()]
         if missing:
             raise ModelError(
@@ -48,35 +54,48 @@ def sizes(shape: Shape) -> dict[str, tuple[int, ...]]:
 def read(files: list[Path], names: dict[str, str], sizes: dict[str, tuple[int, ...]]) -> Iterator[tuple[str, Tensor]]:
     """Yield (our parameter, tensor) for every entry of `names`, after checking them all."""
     wanted = {theirs: ours for ours, theirs in names.items()}
-    with ExitStack() as stack:
-        opened = []
-        for file in files:
-            try:
-                opened.append((file, stack.enter_context(safe_open(file, framework="pt"))))
-            except (SafetensorError, OSError) as broken:
-                raise ModelError(f"{file} is no safetensors file ({broken}); download it again.") from None
-        found = set()
-        for file, shard in opened:
-            for theirs in shard.keys():
-                if theirs not in wanted:
-                    continue
-                size = tuple(shard.get_slice(theirs).get_shape())
-                expected = sizes[wanted[theirs]]
-                if size != expected:
-                    raise ModelError(
-                        f"Tensor {theirs} in {file} is {list(size)} where config.json means {list(expected)}; "
-                        "config and weights do not belong together."
-                    )
-                found.add(theirs)
-        if missing := [t for t in wanted if t not in found]:
-            raise ModelError(
-                f"{len(missing)} tensor(s) are missing in {files[0].parent}, {missing[0]} first; "
-                "the download is incomplete or this is another architecture."
-            )
-        for _, shard in opened:
+    found: dict[str, Path] = {}
+    for file in files:
+        for theirs in _checked(file, {theirs: sizes[ours] for theirs, ours in wanted.items()}):
+            if theirs in found:
+                raise ModelError(
+                    f"Tensor {theirs} is in {found[theirs]} and again in {file}; "
+                    "remove the file that does not belong to the checkpoint."
+                )
+            found[theirs] = file
+    if missing := [t for t in wanted if t not in found]:
+        raise ModelError(
+            f"{len(missing)} tensor(s) are missing in {files[0].parent}, {missing[0]} first; "
+            "the download is incomplete or this is another architecture."
+        )
+    for file in files:
+        # One at a time: the pages of a mapped file count as ours until it is closed.
+        with safe_open(file, framework="pt") as shard:
             for theirs in shard.keys():
                 if theirs in wanted:
                     yield wanted[theirs], shard.get_tensor(theirs)
+
+
+def _checked(file: Path, expected: dict[str, tuple[int, ...]]) -> list[str]:
+    """The tensors of a file that are expected anywhere, each of the size and in a dtype that is."""
+    try:
+        with safe_open(file, framework="pt") as shard:
+            there = {name: shard.get_slice(name) for name in shard.keys() if name in expected}
+            facts = {name: (tuple(slice_.get_shape()), slice_.get_dtype()) for name, slice_ in there.items()}
+    except (SafetensorError, OSError) as broken:
+        raise ModelError(f"{file} is no safetensors file ({broken}); download it again.") from None
+    for name, (size, dtype) in facts.items():
+        if size != expected[name]:
+            raise ModelError(
+                f"Tensor {name} in {file} is {list(size)} where config.json means {list(expected[name])}; "
+                "config and weights do not belong together."
+            )
+        if dtype not in _DTYPES:
+            raise ModelError(
+                f"Tensor {name} in {file} is quantised ({dtype}), and calipers reads {', '.join(_DTYPES)}; "
+                "download the checkpoint it was made from."
+            )
+    return list(facts)
 
 
 def assemble(shape: Shape, tensors: Iterable[tuple[str, Tensor]], device: str, dtype: torch.dtype) -> Backbone:

@@ -1,0 +1,121 @@
+"""`calipers fit`."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from calipers import __version__
+from calipers.cli.options import build_model, model_options
+from calipers.errors import ArgumentError
+from calipers.fit import LENGTHS, WEIGHTINGS, WINDOW, fit_bias, means
+from calipers.target import check_writable
+from calipers.tasks import read_tasks
+
+
+@click.command("fit", short_help="Fit a length bias on a model's own confidences.")
+@click.argument("tasks", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="The bias file to write; measured samples are kept beside it in OUTPUT.samples.jsonl.",
+)
+@click.option("--limit", type=int, help="Use the first so many tasks only. Default: all.")
+@click.option(
+    "--lengths",
+    default=",".join(map(str, LENGTHS)),
+    show_default=True,
+    help="Probe lengths, in tokens, separated by commas.",
+)
+@click.option(
+    "--window",
+    type=int,
+    default=WINDOW,
+    show_default=True,
+    help="Leave out lengths this near the oracle length, in tokens.",
+)
+@click.option(
+    "--weighting",
+    type=click.Choice(WEIGHTINGS),
+    default=WEIGHTINGS[0],
+    show_default=True,
+    help="standard_error: squared residuals weigh N; as_printed: 1/sqrt(N), the paper's sentence to the letter.",
+)
+@model_options
+def command(**values: Any) -> None:
+    """Fit B(L) = a·exp(-bL) + c·exp(-dL) + e on TASKS, and save it with its provenance.
+
+    TASKS is a JSONL file (or .jsonl.gz) with `prefix`, `suffix`, `answer` and `id` in each line; the keys of
+    HumanEval-Infilling (`prompt`, `suffix`, `canonical_solution`, `task_id`) do as well. 100 tasks are usual.
+    Interrupt it as you like: the same command goes on where it was.
+    """
+    lengths = _lengths(values["lengths"])
+    output: Path = values["output"]
+    check_writable(output)
+    store_path = output.with_name(output.name + ".samples.jsonl")
+    check_writable(store_path)
+    tasks = read_tasks(values["tasks"])[: values["limit"]]
+    model = build_model(values)
+    from rich.console import Console
+    from rich.progress import track
+
+    from calipers.samples import Store, measure
+
+    store = Store(store_path, model, lengths)
+    done = store.read()
+    missing = [task for task in tasks if task.id not in done]
+    if done:
+        click.echo(f"{len(tasks) - len(missing)} of {len(tasks)} tasks are measured already ({store_path}).", err=True)
+    steps = track(measure(model, missing, lengths), "measuring", total=len(missing), console=Console(stderr=True))
+    for sample in steps:
+        store.append(sample)
+        done[sample.id] = sample
+    samples = [done[task.id] for task in tasks]
+    bias = fit_bias(
+        samples,
+        name=output.stem,
+        model=model.card.id,
+        revision=model.card.revision,
+        data=str(values["tasks"]),
+        window=values["window"],
+        weighting=values["weighting"],
+        made_with=_made_with(model.device),
+    )
+    bias.save(output)
+    click.echo(" length     N   mean Φ     B(L)")
+    for length, (count, mean) in means(samples, values["window"]).items():
+        click.echo(f"{length:7d} {count:5d}   {mean:6.3f}   {bias(length):6.3f}")
+    a, b, c, d, e = bias.coefficients
+    click.echo(f"a = {a:.4f}  b = {b:.4f}  c = {c:.4f}  d = {d:.4f}  e = {e:.4f}   rms error {bias.residual:.4f}")
+    click.echo(f"saved to {output}; use it with --bias {output}")
+
+
+def _lengths(text: str) -> tuple[int, ...]:
+    try:
+        lengths = tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError:
+        raise ArgumentError(f"lengths={text!r} are no whole numbers separated by commas.") from None
+    if not lengths or lengths[0] < 1:
+        raise ArgumentError(f"lengths={text!r} must be 1 or more tokens each.")
+    return lengths
+
+
+def _made_with(device: str) -> dict[str, str]:
+    import torch
+
+    return {
+        "calipers": __version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "device": device,
+        "command": shlex.join(["calipers", *sys.argv[1:]]),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
