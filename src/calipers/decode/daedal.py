@@ -43,11 +43,12 @@ class Daedal:
 
     def canvases(self, canvas: Canvas, seed: int = 0) -> Denoising:
         """The loop; greedy, so the seed changes nothing."""
+        from calipers.decode.rank import chosen
+
         while window := self._window(canvas):
             logits = yield Query(canvas, window)
-            confidence = (logits.amax(-1) - logits.logsumexp(-1)).exp().tolist()
-            tokens = logits.argmax(-1).tolist()
-            changes = self._changes(canvas, window, confidence, tokens)
+            tokens = logits.argmax(-1)
+            changes = self._changes(canvas, window, chosen(logits, tokens).tolist(), tokens.tolist())
             canvas = canvas.edit(changes)
         return canvas
 

@@ -37,6 +37,9 @@ class DreamOn:
         check_positive(max_length=self.max_length)
         if self.budget is not None and self.budget < 0:
             raise ArgumentError(f"budget={self.budget} must be 0 or more expansions.")
+        for name in ("steps", "tokens_per_step", "block", "threshold"):
+            if (value := getattr(self.drawing, name)) is not None:
+                raise ArgumentError(f"{name}={value}: DreamOn takes one token a step, anywhere; leave it out.")
 
     @classmethod
     def of(cls, card: Card, **options: object) -> DreamOn:

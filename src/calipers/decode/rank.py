@@ -28,5 +28,7 @@ def rank(rule: str, logits: Tensor, tokens: Tensor, logs: Tensor, generator: tor
 
 def chosen(logits: Tensor, tokens: Tensor) -> Tensor:
     """p(token) under the plain softmax: the confidence that thresholds speak of."""
-    picked = logits.gather(-1, tokens[:, None])[:, 0]
-    return (picked - logits.logsumexp(-1)).exp()
+    # Shifted by the best first: exp(picked - logsumexp) would lose digits to large logits.
+    shifted = logits - logits.amax(-1, keepdim=True)
+    picked = shifted.gather(-1, tokens[:, None])[:, 0]
+    return picked.exp() / shifted.exp_().sum(-1)

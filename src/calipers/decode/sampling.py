@@ -27,7 +27,7 @@ def draw(
         # On the CPU, so that a seed gives the same text whatever the device.
         tokens = torch.multinomial(logs.exp().cpu(), 1, generator=generator)[:, 0].to(logs.device)
     else:
-        tokens = logs.argmax(-1)
+        tokens = logits.argmax(-1)
     return tokens, logs
 
 

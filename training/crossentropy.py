@@ -1,0 +1,235 @@
+"""Masked-token cross-entropy of weight formats on held-out code, paired with the int8 original.
+
+    python training/crossentropy.py --original /work/shared/model [--packed FILE ...] --site-packages DIR
+
+Each window is 256 tokens (BOS first) of one file of packages which the training manifest does not
+name. The masks depend on the seed alone, so every format is asked for the same tokens, and the
+difference between two formats has a far smaller standard error than either mean.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from calipers.models.packed import read_packed
+
+CONFIG: dict[str, Any] = {
+    "model_type": "calipers", "vocab_size": 49152, "hidden_size": 576, "num_hidden_layers": 30,
+    "num_attention_heads": 9, "num_key_value_heads": 3, "intermediate_size": 1536,
+    "rms_norm_eps": 1e-5, "rope_theta": 100000.0, "tie_word_embeddings": True, "mask_token_id": 4,
+    "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0, "forbidden_token_ids": list(range(17)),
+    "max_position_embeddings": 2048, "hidden_act": "silu",
+}  # fmt: skip
+PUBLISHED = {
+    "n1": "input_layernorm", "n2": "post_attention_layernorm", "gate": "mlp.gate_proj",
+    "up": "mlp.up_proj", "down": "mlp.down_proj", **{n: f"self_attn.{n}_proj" for n in "qkvo"},
+}  # fmt: skip
+MASK, BOS, WINDOW = 4, 0, 256
+# Absent from recipe/corpus/MANIFEST.csv. (The standard library is in it, so it is no held-out text.)
+PACKAGES = (
+    "aws_xray_sdk", "docutils", "graphql", "joserfc", "jsonschema_path", "openapi_schema_validator",
+    "openapi_spec_validator", "outcome", "pathable", "py_partiql_parser", "pydantic_settings",
+    "referencing", "samtranslator", "typing_inspection",
+)  # fmt: skip
+
+
+def published_name(name: str) -> str:
+    """The Llama name of a tensor of the prototype."""
+    outer = {"emb.weight": "model.embed_tokens.weight", "norm.weight": "model.norm.weight"}
+    if name in outer:
+        return outer[name]
+    _, layer, kind, _ = name.split(".")
+    return f"model.layers.{layer}.{PUBLISHED[kind]}.weight"
+
+
+def read_pieces(folder: Path) -> Iterator[tuple[str, Tensor]]:
+    """The prototype's weights, in float32, under their published names."""
+    data = b"".join(path.read_bytes() for path in sorted(folder.glob("weights.npz.*")))
+    with np.load(io.BytesIO(data)) as pieces:
+        for key in pieces.files:
+            name, _, part = key.partition("|")
+            if part == "f":
+                yield published_name(name), torch.from_numpy(pieces[key])
+            elif part == "q":
+                values = torch.from_numpy(pieces[key]).float()
+                values *= torch.from_numpy(pieces[f"{name}|s"]).float()
+                yield published_name(name), values.view(*pieces[f"{name}|shape"].tolist())
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Token ids [windows, 256], and which of them are masked."""
+
+    ids: Tensor
+    masked: Tensor
+
+    @property
+    def inputs(self) -> Tensor:
+        """The ids with mask ids in the masked places."""
+        return torch.where(self.masked, MASK, self.ids)
+
+
+def make_windows(texts: Iterable[str], tokenizer: Tokenizer, count: int, rng: random.Random) -> Windows:
+    """One window a text, from a random line on; each token masked at the window's random ratio."""
+    rows: list[list[int]] = []
+    for text in texts:
+        lines = text.splitlines(keepends=True)
+        ids = tokenizer.encode("".join(lines[rng.randrange(len(lines)) :])).ids
+        if len(ids) < WINDOW - 1:
+            continue
+        rows.append([BOS, *ids[: WINDOW - 1]])
+        if len(rows) == count:
+            break
+    if len(rows) < count:
+        raise SystemExit(f"only {len(rows)} of {count} windows could be cut")
+    masked = torch.zeros(count, WINDOW, dtype=torch.bool)
+    for row in masked:
+        ratio = rng.uniform(0.05, 0.95)
+        row[1:] = torch.tensor([rng.random() < ratio for _ in range(1, WINDOW)])
+    return Windows(torch.tensor(rows), masked)
+
+
+def held_out(site_packages: Path, rng: random.Random) -> Iterable[str]:
+    """The packages' source files in a random order that depends on the seed alone."""
+    paths = sorted(p for name in PACKAGES for p in (site_packages / name).rglob("*.py"))
+    paths = [p for p in paths if "test" not in p.as_posix().lower()]
+    rng.shuffle(paths)
+    for path in paths:
+        text = path.read_text(encoding="utf-8", errors="ignore")
+        # The limits of the training data: neither stubs nor generated tables.
+        if 200 < len(text) < 200_000 and max(map(len, text.split("\n"))) < 400:
+            yield text
+
+
+def hidden_states(
+    weights: Mapping[str, Tensor], ids: Tensor, observe: Callable[[str, Tensor], None] | None = None
+) -> Tensor:
+    """The final normalised hidden states of a batch; row j - 1 predicts token j.
+
+    `observe` is shown each linear layer's name and input before its weight is looked up.
+    """
+    eps, heads, kv = CONFIG["rms_norm_eps"], CONFIG["num_attention_heads"], CONFIG["num_key_value_heads"]
+    batch, length = ids.shape
+    x = F.embedding(ids, weights["model.embed_tokens.weight"])
+    size = x.shape[-1] // heads
+    angle = torch.outer(torch.arange(length).float(), CONFIG["rope_theta"] ** (-torch.arange(0, size, 2) / size))
+    cos, sin = angle.cos().repeat(1, 2), angle.sin().repeat(1, 2)
+
+    def turned(v: Tensor) -> Tensor:
+        first, second = v.chunk(2, -1)
+        return v * cos + torch.cat((-second, first), -1) * sin
+
+    for i in range(CONFIG["num_hidden_layers"]):
+        layer = f"model.layers.{i}."
+
+        def linear(v: Tensor, name: str, layer: str = layer) -> Tensor:
+            key = f"{layer}{name}_proj.weight"
+            if observe:
+                observe(key, v)
+            return F.linear(v, weights[key])
+
+        h = F.rms_norm(x, x.shape[-1:], weights[f"{layer}input_layernorm.weight"], eps)
+        q, k, v = (linear(h, f"self_attn.{n}").view(batch, length, -1, size).transpose(1, 2) for n in "qkv")
+        k, v = (t.repeat_interleave(heads // kv, 1) for t in (turned(k), v))
+        a = F.scaled_dot_product_attention(turned(q), k, v).transpose(1, 2)
+        x = x + linear(a.reshape(batch, length, -1), "self_attn.o")
+        h = F.rms_norm(x, x.shape[-1:], weights[f"{layer}post_attention_layernorm.weight"], eps)
+        x = x + linear(F.silu(linear(h, "mlp.gate")) * linear(h, "mlp.up"), "mlp.down")
+    return F.rms_norm(x, x.shape[-1:], weights["model.norm.weight"], eps)
+
+
+@torch.inference_mode()
+def predictions(weights: Mapping[str, Tensor], windows: Windows, batch: int = 8) -> list[Tensor]:
+    """For each window, the hidden states from which its masked tokens are predicted."""
+    result: list[Tensor] = []
+    for inputs, masked in zip(torch.split(windows.inputs, batch), torch.split(windows.masked, batch), strict=True):
+        states = hidden_states(weights, inputs)
+        result += [h[m.nonzero()[:, 0] - 1] for h, m in zip(states, masked, strict=True)]
+    return result
+
+
+def targets(windows: Windows) -> list[Tensor]:
+    """The masked tokens of each window."""
+    return [ids[m] for ids, m in zip(windows.ids, windows.masked, strict=True)]
+
+
+@torch.inference_mode()
+def losses(states: list[Tensor], table: Tensor, wanted: list[Tensor]) -> list[Tensor]:
+    """Nats of each masked token, window by window."""
+    return [F.cross_entropy(h @ table.T, y, reduction="none") for h, y in zip(states, wanted, strict=True)]
+
+
+@torch.inference_mode()
+def divergence(first: list[Tensor], table: Tensor, second: list[Tensor], other: Tensor) -> list[Tensor]:
+    """KL(first || second) at each masked token: what a format changes, without the text's noise."""
+    result: list[Tensor] = []
+    for g, h in zip(first, second, strict=True):
+        p, q = (g @ table.T).log_softmax(-1), (h @ other.T).log_softmax(-1)
+        result.append(F.kl_div(q, p, reduction="none", log_target=True).sum(-1))
+    return result
+
+
+def mean_and_error(values: list[Tensor]) -> tuple[float, float]:
+    """The mean over tokens, and its standard error with windows as the independent units."""
+    sums = torch.stack([v.sum() for v in values]).double()
+    sizes = torch.tensor([len(v) for v in values]).double()
+    mean = sums.sum() / sizes.sum()
+    error = (sums - mean * sizes).square().sum().sqrt() / sizes.sum()
+    return float(mean), float(error)
+
+
+def main() -> None:
+    """Measure the files named on the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--original", type=Path, required=True, help="folder of the int8 pieces")
+    parser.add_argument("--packed", type=Path, nargs="*", default=[], help="packed files to compare")
+    parser.add_argument("--site-packages", type=Path, required=True, help="folder with the held-out packages")
+    parser.add_argument("--windows", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=20240)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--divergence", action="store_true", help="report the KL divergence as well")
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+
+    tokenizer = Tokenizer.from_file(str(args.original / "tokenizer.json"))
+    rng = random.Random(args.seed)
+    windows = make_windows(held_out(args.site_packages, rng), tokenizer, args.windows, rng)
+    digest = hashlib.sha256(windows.inputs.numpy().tobytes()).hexdigest()[:12]
+    wanted = targets(windows)
+    print(f"{args.windows} windows, {int(windows.masked.sum())} masked tokens, inputs {digest}", flush=True)
+
+    weights = dict(read_pieces(args.original))
+    table = weights["model.embed_tokens.weight"]
+    states = predictions(weights, windows)
+    base = losses(states, table, wanted)
+    print("{:40} {:.4f} +- {:.4f} nats".format("int8 original", *mean_and_error(base)), flush=True)
+    del weights
+    for path in args.packed:
+        started = time.perf_counter()
+        weights = dict(read_packed(path).tensors())
+        seconds = time.perf_counter() - started
+        theirs, own = predictions(weights, windows), weights["model.embed_tokens.weight"]
+        loss = losses(theirs, own, wanted)
+        mean, error = mean_and_error([a - b for a, b in zip(loss, base, strict=True)])
+        line = f"{path.name:40} {mean_and_error(loss)[0]:.4f}  difference {mean:+.4f} +- {error:.4f}"
+        if args.divergence:
+            line += "  KL {:.4f} +- {:.4f}".format(*mean_and_error(divergence(states, table, theirs, own)))
+        print(f"{line}  {path.stat().st_size / 1e6:.2f} MB, loaded in {seconds:.2f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
