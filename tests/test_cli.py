@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from helpers import checkpoint
 
 import calipers
 from calipers.cli import main
+from helpers import checkpoint
 
 Run = Callable[..., "Result"]
 COMMAND = [sys.executable, "-c", "from calipers.cli import main; main()"]
@@ -341,7 +341,8 @@ def test_import_and_help_stay_quick_because_torch_waits() -> None:
         "from calipers.cli import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "heavy = {'torch', 'numpy', 'scipy', 'rich', 'tokenizers', 'huggingface_hub', 'matplotlib'} & set(sys.modules)\n"
+        "slow = {'torch', 'numpy', 'scipy', 'rich', 'tokenizers', 'huggingface_hub', 'matplotlib'}\n"
+        "heavy = slow & set(sys.modules)\n"
         "sys.exit(f'imported: {heavy}' if heavy else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

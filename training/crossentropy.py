@@ -14,7 +14,7 @@ import hashlib
 import io
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,11 @@ import torch.nn.functional as F
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from calipers.models.backbone import Backbone
+from calipers.models.config import Config
+from calipers.models.dream import OWN
 from calipers.models.packed import read_packed
+from calipers.models.weights import assemble
 
 CONFIG: dict[str, Any] = {
     "model_type": "calipers", "vocab_size": 49152, "hidden_size": 576, "num_hidden_layers": 30,
@@ -82,6 +86,11 @@ class Windows:
         """The ids with mask ids in the masked places."""
         return torch.where(self.masked, MASK, self.ids)
 
+    def batches(self, size: int) -> Iterator[Windows]:
+        """So many windows at a time."""
+        for ids, masked in zip(torch.split(self.ids, size), torch.split(self.masked, size), strict=True):
+            yield Windows(ids, masked)
+
 
 def make_windows(texts: Iterable[str], tokenizer: Tokenizer, count: int, rng: random.Random) -> Windows:
     """One window a text, from a random line on; each token masked at the window's random ratio."""
@@ -115,72 +124,32 @@ def held_out(site_packages: Path, rng: random.Random) -> Iterable[str]:
             yield text
 
 
-def hidden_states(
-    weights: Mapping[str, Tensor], ids: Tensor, observe: Callable[[str, Tensor], None] | None = None
-) -> Tensor:
-    """The final normalised hidden states of a batch; row j - 1 predicts token j.
-
-    `observe` is shown each linear layer's name and input before its weight is looked up.
-    """
-    eps, heads, kv = CONFIG["rms_norm_eps"], CONFIG["num_attention_heads"], CONFIG["num_key_value_heads"]
-    batch, length = ids.shape
-    x = F.embedding(ids, weights["model.embed_tokens.weight"])
-    size = x.shape[-1] // heads
-    angle = torch.outer(torch.arange(length).float(), CONFIG["rope_theta"] ** (-torch.arange(0, size, 2) / size))
-    cos, sin = angle.cos().repeat(1, 2), angle.sin().repeat(1, 2)
-
-    def turned(v: Tensor) -> Tensor:
-        first, second = v.chunk(2, -1)
-        return v * cos + torch.cat((-second, first), -1) * sin
-
-    for i in range(CONFIG["num_hidden_layers"]):
-        layer = f"model.layers.{i}."
-
-        def linear(v: Tensor, name: str, layer: str = layer) -> Tensor:
-            key = f"{layer}{name}_proj.weight"
-            if observe:
-                observe(key, v)
-            return F.linear(v, weights[key])
-
-        h = F.rms_norm(x, x.shape[-1:], weights[f"{layer}input_layernorm.weight"], eps)
-        q, k, v = (linear(h, f"self_attn.{n}").view(batch, length, -1, size).transpose(1, 2) for n in "qkv")
-        k, v = (t.repeat_interleave(heads // kv, 1) for t in (turned(k), v))
-        a = F.scaled_dot_product_attention(turned(q), k, v).transpose(1, 2)
-        x = x + linear(a.reshape(batch, length, -1), "self_attn.o")
-        h = F.rms_norm(x, x.shape[-1:], weights[f"{layer}post_attention_layernorm.weight"], eps)
-        x = x + linear(F.silu(linear(h, "mlp.gate")) * linear(h, "mlp.up"), "mlp.down")
-    return F.rms_norm(x, x.shape[-1:], weights["model.norm.weight"], eps)
+def backbone_of(weights: Iterable[tuple[str, Tensor]]) -> Backbone:
+    """The package's own model over weights with published names."""
+    shape = OWN.shape(Config(CONFIG, "CONFIG"))
+    ours = {theirs: name for name, theirs in OWN.tensors(shape).items()}
+    return assemble(shape, ((ours[name], tensor) for name, tensor in weights), "cpu", torch.float32)
 
 
 @torch.inference_mode()
-def predictions(weights: Mapping[str, Tensor], windows: Windows, batch: int = 8) -> list[Tensor]:
-    """For each window, the hidden states from which its masked tokens are predicted."""
-    result: list[Tensor] = []
-    for inputs, masked in zip(torch.split(windows.inputs, batch), torch.split(windows.masked, batch), strict=True):
-        states = hidden_states(weights, inputs)
-        result += [h[m.nonzero()[:, 0] - 1] for h, m in zip(states, masked, strict=True)]
-    return result
+def predictions(backbone: Backbone, windows: Windows) -> list[Tensor]:
+    """For each window, the logits of its masked tokens: row j - 1 predicts token j."""
+    width = windows.ids.shape[1]
+    rows = (windows.masked.reshape(-1).nonzero()[:, 0] - 1).clamp(min=0)
+    logits = backbone(windows.inputs.view(-1, width), None, rows)
+    return list(torch.split(logits, windows.masked.sum(1).tolist()))
 
 
-def targets(windows: Windows) -> list[Tensor]:
-    """The masked tokens of each window."""
-    return [ids[m] for ids, m in zip(windows.ids, windows.masked, strict=True)]
-
-
-@torch.inference_mode()
-def losses(states: list[Tensor], table: Tensor, wanted: list[Tensor]) -> list[Tensor]:
+def losses(logits: list[Tensor], windows: Windows) -> list[Tensor]:
     """Nats of each masked token, window by window."""
-    return [F.cross_entropy(h @ table.T, y, reduction="none") for h, y in zip(states, wanted, strict=True)]
+    wanted = [ids[masked] for ids, masked in zip(windows.ids, windows.masked, strict=True)]
+    return [F.cross_entropy(x, y, reduction="none") for x, y in zip(logits, wanted, strict=True)]
 
 
-@torch.inference_mode()
-def divergence(first: list[Tensor], table: Tensor, second: list[Tensor], other: Tensor) -> list[Tensor]:
+def divergence(first: list[Tensor], second: list[Tensor]) -> list[Tensor]:
     """KL(first || second) at each masked token: what a format changes, without the text's noise."""
-    result: list[Tensor] = []
-    for g, h in zip(first, second, strict=True):
-        p, q = (g @ table.T).log_softmax(-1), (h @ other.T).log_softmax(-1)
-        result.append(F.kl_div(q, p, reduction="none", log_target=True).sum(-1))
-    return result
+    pairs = [(x.log_softmax(-1), y.log_softmax(-1)) for x, y in zip(first, second, strict=True)]
+    return [F.kl_div(q, p, reduction="none", log_target=True).sum(-1) for p, q in pairs]
 
 
 def mean_and_error(values: list[Tensor]) -> tuple[float, float]:
@@ -209,26 +178,31 @@ def main() -> None:
     rng = random.Random(args.seed)
     windows = make_windows(held_out(args.site_packages, rng), tokenizer, args.windows, rng)
     digest = hashlib.sha256(windows.inputs.numpy().tobytes()).hexdigest()[:12]
-    wanted = targets(windows)
     print(f"{args.windows} windows, {int(windows.masked.sum())} masked tokens, inputs {digest}", flush=True)
 
-    weights = dict(read_pieces(args.original))
-    table = weights["model.embed_tokens.weight"]
-    states = predictions(weights, windows)
-    base = losses(states, table, wanted)
-    print("{:40} {:.4f} +- {:.4f} nats".format("int8 original", *mean_and_error(base)), flush=True)
-    del weights
+    names, seconds = ["int8 original"], [0.0]
+    models = [backbone_of(read_pieces(args.original))]
     for path in args.packed:
         started = time.perf_counter()
-        weights = dict(read_packed(path).tensors())
-        seconds = time.perf_counter() - started
-        theirs, own = predictions(weights, windows), weights["model.embed_tokens.weight"]
-        loss = losses(theirs, own, wanted)
-        mean, error = mean_and_error([a - b for a, b in zip(loss, base, strict=True)])
-        line = f"{path.name:40} {mean_and_error(loss)[0]:.4f}  difference {mean:+.4f} +- {error:.4f}"
-        if args.divergence:
-            line += "  KL {:.4f} +- {:.4f}".format(*mean_and_error(divergence(states, table, theirs, own)))
-        print(f"{line}  {path.stat().st_size / 1e6:.2f} MB, loaded in {seconds:.2f} s", flush=True)
+        models.append(backbone_of(read_packed(path).tensors()))
+        seconds.append(time.perf_counter() - started)
+        names.append(path.name)
+    nats: list[list[Tensor]] = [[] for _ in models]
+    apart: list[list[Tensor]] = [[] for _ in models]
+    for some in windows.batches(8):
+        logits = [predictions(model, some) for model in models]
+        for i, theirs in enumerate(logits):
+            nats[i] += losses(theirs, some)
+            apart[i] += divergence(logits[0], theirs) if args.divergence else []
+    for i, name in enumerate(names):
+        line = "{:40} {:.4f} +- {:.4f} nats".format(name, *mean_and_error(nats[i]))
+        if i:
+            difference = [mine - base for mine, base in zip(nats[i], nats[0], strict=True)]
+            line += "  difference {:+.4f} +- {:.4f}".format(*mean_and_error(difference))
+            if args.divergence:
+                line += "  KL {:.4f} +- {:.4f}".format(*mean_and_error(apart[i]))
+            line += f"  {args.packed[i - 1].stat().st_size / 1e6:.2f} MB, loaded in {seconds[i]:.2f} s"
+        print(line)
 
 
 if __name__ == "__main__":

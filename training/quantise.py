@@ -20,11 +20,12 @@ from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer
-from torch import Tensor
+from torch import Tensor, nn
 
+from calipers.models.dream import OWN
 from calipers.models.packed import write_packed
 from calipers.models.quant import GROUP, decode, encode, group_scales, pack, pack_codes, unpack
-from crossentropy import CONFIG, hidden_states, make_windows, read_pieces
+from crossentropy import CONFIG, backbone_of, make_windows, read_pieces
 
 
 def calibration_inputs(path: Path, tokenizer_file: Path, count: int, seed: int) -> Tensor:
@@ -67,24 +68,30 @@ def compensated(weight: Tensor, hessian: Tensor, bits: int) -> tuple[Tensor, Ten
 
 
 def packed_layers(weights: dict[str, Tensor], inputs: Tensor, bits: dict[str, int]) -> dict[str, Tensor]:
-    """The linear layers rounded with compensation; `weights` are replaced by their rounded values.
+    """The linear layers rounded with compensation.
 
     One pass of the model does it: each matrix is rounded when its input is at hand, and the pass goes
     on with the rounded matrix, so that later layers see, and make up for, what earlier ones lost.
     """
     stored: dict[str, Tensor] = {}
     last: list[Tensor] = []  # an input and its products; query, key and value share theirs
+    backbone = backbone_of(weights.items())
+    names = OWN.tensors(backbone.shape)
 
-    def observe(name: str, seen: Tensor) -> None:
+    def round_it(layer: nn.Linear, name: str, seen: Tensor) -> None:
         if not last or last[0] is not seen:
             flat = seen.reshape(-1, seen.shape[-1])
             last[:] = [seen, flat.t() @ flat]
-        codes, scale = compensated(weights[name], last[1], bits[name])
+        codes, scale = compensated(layer.weight, last[1], bits[name])
         parts = pack_codes(codes, scale, bits[name])
         stored.update({f"{name}.{part}": tensor for part, tensor in parts.items()})
-        weights[name] = unpack(parts, codes.shape[1])
+        layer.weight.copy_(unpack(parts, codes.shape[1]))
 
-    hidden_states(weights, inputs, observe)
+    for ours, layer in backbone.named_modules():
+        if isinstance(layer, nn.Linear):
+            name = names[f"{ours}.weight"]
+            layer.register_forward_pre_hook(lambda layer, seen, name=name: round_it(layer, name, seen[0]))
+    backbone(inputs, None, torch.zeros(1, dtype=torch.long))
     return stored
 
 

@@ -91,19 +91,24 @@ class Fill:
     @classmethod
     def from_json(cls, text: str) -> Fill:
         """What `to_json` gave."""
-        values = json.loads(text)
-        if not isinstance(values, dict) or values.pop("schema", None) != SCHEMA:
-            raise ArgumentError(f"This JSON is no {SCHEMA}; give what Fill.to_json or `calipers fill --json` wrote.")
-        values.pop("whole")
-        return cls(
-            template=Template(tuple(values.pop("template"))),
-            texts=tuple(values.pop("texts")),
-            ids=tuple(tuple(hole) for hole in values.pop("ids")),
-            lengths=tuple(values.pop("lengths")),
-            landscapes=tuple(Landscape.from_dict(one) for one in values.pop("landscapes")),
-            notes=tuple(values.pop("notes")),
-            **values,
-        )
+        try:
+            values = json.loads(text)
+            if values.pop("schema") != SCHEMA:
+                raise ValueError("another schema")
+            values.pop("whole")
+            return cls(
+                template=Template(tuple(values.pop("template"))),
+                texts=tuple(values.pop("texts")),
+                ids=tuple(tuple(hole) for hole in values.pop("ids")),
+                lengths=tuple(values.pop("lengths")),
+                landscapes=tuple(Landscape.from_dict(one) for one in values.pop("landscapes")),
+                notes=tuple(values.pop("notes")),
+                **values,
+            )
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ArgumentError(
+                f"This text is no {SCHEMA}; give what Fill.to_json or `calipers fill --json` wrote."
+            ) from None
 
     def __str__(self) -> str:
         lengths = ", ".join(map(str, self.lengths))

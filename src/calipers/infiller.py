@@ -109,10 +109,12 @@ class Infiller:
         at_once: int = 16,
     ) -> list[Fill]:
         """Fill templates side by side, sharing forwards; each answer is what it would be alone."""
-        jobs = (
-            self._begin(template, None if searches is None else searches[number]).run()
-            for number, template in enumerate(templates)
-        )
+        templates = list(templates)
+        if searches is not None and len(searches) != len(templates):
+            raise ArgumentError(f"{len(searches)} searches for {len(templates)} template(s); give one each.")
+        # All of them are encoded before the first is filled: one that does not fit costs no work.
+        begun = [self._begin(template, searches[n] if searches else None) for n, template in enumerate(templates)]
+        jobs = [filling.run() for filling in begun]
         fills: dict[int, Fill] = {}
         for number, event in drive(self.model, jobs, at_once):
             if isinstance(event, Done):
@@ -138,14 +140,16 @@ class Infiller:
                 return event.result.landscapes
         raise AssertionError("a measurement always ends")
 
-    def made_with(self) -> dict[str, Any]:
+    def made_with(self, searches: Sequence[Search] = ()) -> dict[str, Any]:
         """What a result must say of its making: model, revision, bias, methods, seed, version."""
+        used = dict.fromkeys(map(repr, searches or [self.search]))
         return {
             "model": self.model.card.name,
             "revision": self.model.card.revision,
             "device": self.model.device,
             "bias": self.bias.name,
-            "search": repr(self.search),
+            "bias_coefficients": list(self.bias.coefficients),
+            "search": "; ".join(used),
             "decoder": repr(self.decoder),
             "seed": self.seed,
             "calipers": __version__,
@@ -154,7 +158,7 @@ class Infiller:
     def _begin(self, template: Template, search: Searches | None) -> _Filling:
         """Encode, and refuse what cannot be filled before any work is done."""
         started = time.perf_counter()
-        search = search or self.search
+        search = self.search if search is None else search
         each = list(search) if isinstance(search, Sequence) else [search] * template.holes
         if len(each) != template.holes:
             raise ArgumentError(f"{len(each)} searches for {template.holes} hole(s); give one, or one each.")
@@ -223,7 +227,7 @@ class _Filling:
             forwards=self.forwards,
             passes=measured.passes,
             timings=self.timings,
-            made_with=us.made_with(),
+            made_with=us.made_with(self.measuring.searches),
             notes=tuple(notes),
         )
 

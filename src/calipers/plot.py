@@ -6,19 +6,21 @@ from pathlib import Path
 
 from calipers.errors import ArgumentError, MissingExtra
 from calipers.landscape import Landscape
+from calipers.target import check_writable
 
 FORMATS = (".png", ".svg", ".pdf")
 _RED, _BLUE, _GREY = "#c0392b", "#1f5fa8", "#7f8c8d"
 
 
 def check(path: Path) -> None:
-    """Refuse a file name or a missing matplotlib before any work is done."""
+    """Refuse a file name, a place or a missing matplotlib before any work is done."""
     if path.suffix.lower() not in FORMATS:
         raise ArgumentError(f"plot={str(path)!r} ends in none of {', '.join(FORMATS)}; name one of these.")
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         raise MissingExtra("Drawing a landscape", "plot") from None
+    check_writable(path)
 
 
 def draw(landscape: Landscape, path: Path, title: str = "") -> Path:

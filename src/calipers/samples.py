@@ -46,6 +46,7 @@ class Store:
         self.path = path
         self.head = {
             "model": model.card.id,
+            "name": model.card.name,
             "revision": model.card.revision,
             "device": model.device,
             "lengths": list(lengths),

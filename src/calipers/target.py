@@ -87,6 +87,8 @@ def read_text(path: Path) -> str:
         raise TargetError(f"{path} is not there; name a file that is.") from None
     except PermissionError:
         raise TargetError(f"{path} cannot be read; ask for permission or copy it.") from None
+    except OSError as error:
+        raise TargetError(f"{path} cannot be read ({error.strerror}); name a file that can.") from None
 
 
 def check_writable(path: Path) -> None:

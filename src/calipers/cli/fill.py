@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,6 +89,7 @@ def command(**values: Any) -> None:
             fill = step.fill
     if fill is None:
         raise AssertionError("a stream ends with its fill")
+    fill.made_with["command"] = shlex.join(["calipers", *sys.argv[1:]])
     if values["plot"]:
         fill.plot(values["plot"])
     _write(values, source, fill)
@@ -117,7 +119,6 @@ def _check_files(values: dict[str, Any], source: Source) -> None:
         from calipers.plot import check
 
         check(values["plot"])
-        check_writable(values["plot"])
         if values["length"]:
             raise click.UsageError("--plot draws what was measured, and --length measures nothing; leave one out.")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,6 @@ from calipers.cli.options import (
     text_options,
 )
 from calipers.errors import TemplateError
-from calipers.target import check_writable
 
 
 @click.command("probe", short_help="Measure one hole and draw its landscape.")
@@ -44,14 +45,14 @@ def command(**values: Any) -> None:
         from calipers.plot import check
 
         check(values["plot"])
-        check_writable(values["plot"])
     infiller = build_infiller(values, search)
     (landscape,) = infiller.probe(source.template)
     if values["plot"]:
         made = infiller.made_with()
         landscape.plot(values["plot"], f"{made['model']} · bias {made['bias']}")
     if values["as_json"]:
-        click.echo(json.dumps({**landscape.to_dict(), "made_with": infiller.made_with()}, ensure_ascii=False, indent=2))
+        made_with = {**infiller.made_with(), "command": shlex.join(["calipers", *sys.argv[1:]])}
+        click.echo(json.dumps({**landscape.to_dict(), "made_with": made_with}, ensure_ascii=False, indent=2))
         return
     from calipers.cli.view import print_landscapes
 

@@ -79,7 +79,8 @@ class Scripted:
             rows = []
             for position in query.positions:
                 token, probability = self._predict_one(query, position)
-                row = torch.full((SIZE,), math.log((1 - probability) / (SIZE - 1)), dtype=torch.float32)
+                size = SIZE if query.controls else SIZE - 2
+                row = torch.full((SIZE,), math.log((1 - probability) / (size - 1)), dtype=torch.float32)
                 row[token] = math.log(probability)
                 if not query.controls:
                     row[[EXPAND, DELETE]] = -torch.inf

@@ -1,0 +1,19 @@
+"""Parity checkpoints loaded once for all tests that only read them."""
+
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+from calipers.models.load import load
+from calipers.models.transformer import TransformerModel
+from helpers import checkpoint
+
+
+@pytest.fixture(scope="session")
+def parity(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], TransformerModel]:
+    @cache
+    def loaded(name: str) -> TransformerModel:
+        return load(str(checkpoint(tmp_path_factory.mktemp(name), name)), device="cpu", dtype="float32")
+
+    return loaded
