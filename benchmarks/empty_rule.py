@@ -1,6 +1,6 @@
 """What a rule for empty holes gets right, from what benchmarks/empty_statistics.py wrote.
 
-    python benchmarks/empty_rule.py docs/results/empty.jsonl
+python benchmarks/empty_rule.py docs/results/empty.jsonl
 """
 
 from __future__ import annotations

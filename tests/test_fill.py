@@ -10,7 +10,7 @@ from calipers import Fill, Landscape, Probe, Scripted, Template, infill
 from calipers.errors import ArgumentError
 from calipers.infiller import Infiller
 
-texts = st.text(max_size=12) | st.sampled_from(["\r\n\t", "naïve 🦊", "\ud800", "</script>", '"\\', "\x00\x0c\u2028"])
+texts = st.text(max_size=12) | st.sampled_from(["\r\n\t", "naïve 🦊", "</script>", '"\\', "\x00\x0c\u2028"])
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 probes = st.lists(st.builds(Probe, st.integers(1, 64), numbers, numbers, numbers), max_size=3).map(tuple)
 landscapes = st.builds(Landscape, probes, st.integers(0, 64), texts)

@@ -54,3 +54,8 @@ def test_one_hole_lies_between_prefix_and_suffix(prefix, suffix):
 def test_misuse_is_refused_with_a_remedy(make, message):
     with pytest.raises(TemplateError, match=message):
         make()
+
+
+def test_half_a_surrogate_pair_is_refused_before_it_can_spoil_a_file():
+    with pytest.raises(TemplateError, match=r"character 2.*right encoding"):
+        Template.around("ab\ud800", "c")

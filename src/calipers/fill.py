@@ -81,7 +81,6 @@ class Fill:
         """Plain values for JSON, `text` of every hole and `whole` included for readers."""
         values = asdict(self)
         values["template"] = list(self.template.texts)
-        values["landscapes"] = [landscape.to_dict() for landscape in self.landscapes]
         return {"schema": SCHEMA, **values, "whole": self.whole}
 
     def to_json(self, indent: int | None = None) -> str:

@@ -64,29 +64,30 @@ class Measuring:
         """Measure until nothing changes."""
         passes = 0
         while passes < self._limit:
-            passes += 1
-            before = self.canvas.lengths
+            measured = False
             for hole in range(len(self.searches)):
-                yield from self._measure(hole)
-            if self.canvas.lengths == before or len(self.searches) == 1:
+                measured |= yield from self._measure(hole)
+            if not measured:
                 break
+            passes += 1
         if self._empty is not None:
             yield from self._empties(self._empty)
         landscapes = tuple(landscape for landscape in self._landscapes if landscape is not None)
         return Measured(self.canvas, landscapes, passes, self._first())
 
-    def _measure(self, hole: int) -> Generator[Ask, None, None]:
-        lengths = self.canvas.lengths
-        others = lengths[:hole] + lengths[hole + 1 :]
+    def _measure(self, hole: int) -> Generator[Ask, None, bool]:
+        """Measure a hole, unless the others are as they were when it was last measured."""
+        others = self._others(hole)
         if self._seen[hole] == others:
-            return  # the others are as they were when this hole was last measured
+            return False
         again = self._seen[hole] is not None
         self._seen[hole] = others
         self.turn = hole
-        search = self.searches[hole].starting_at(lengths[hole]) if again else self.searches[hole]
+        search = self.searches[hole].starting_at(self.canvas.lengths[hole]) if again else self.searches[hole]
         landscape = yield from self.probers[hole].search(self.canvas, search)
         self._landscapes[hole] = landscape
         self._set(hole, landscape.length)
+        return True
 
     def _empties(self, empty: Emptiness) -> Generator[Ask, None, None]:
         for hole, landscape in enumerate(self._landscapes):
@@ -96,6 +97,10 @@ class Measuring:
             if (yield from empty.judge(self.canvas, hole)):
                 self._landscapes[hole] = Landscape(landscape.probes, 0, f"{landscape.stop}; judged empty")
                 self._set(hole, 0)
+
+    def _others(self, hole: int) -> tuple[int, ...]:
+        lengths = self.canvas.lengths
+        return lengths[:hole] + lengths[hole + 1 :]
 
     def _set(self, hole: int, length: int) -> None:
         lengths = list(self.canvas.lengths)

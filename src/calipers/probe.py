@@ -48,18 +48,20 @@ class Prober:
         self.bias = bias
         self.known: dict[tuple[int, ...], float] = {}  # lengths of all holes -> Φ of this one
         self.winner: tuple[Canvas, Tensor] | None = None
+        self._beside: tuple[int, ...] = ()  # the other holes' lengths in the search at hand
         self._best = -math.inf
         self._leaders: dict[int, tuple[Canvas, Tensor]] = {}  # all that are as good as the best, by length
 
     @property
     def probes(self) -> tuple[Probe, ...]:
-        """All that was probed so far, in the order it was answered."""
-        return tuple(self._probe(key[self.hole], phi) for key, phi in self.known.items())
+        """What was probed beside the other holes as they are now, in the order it was answered."""
+        known = ((key, phi) for key, phi in self.known.items() if self._without(key) == self._beside)
+        return tuple(self._probe(key[self.hole], phi) for key, phi in known)
 
     def search(self, canvas: Canvas, search: Search) -> Generator[Ask, None, Landscape]:
         """Let a search ask, answer it from the model, return the landscape."""
-        if any(self._others(leader) != self._others(canvas) for leader, _ in self._leaders.values()):
-            self._leaders, self._best = {}, -math.inf
+        if self._beside != (beside := self._without(canvas.lengths)):
+            self._beside, self._leaders, self._best = beside, {}, -math.inf
         seen: dict[int, float] = {}
         asking = search.lengths()
         try:
@@ -96,8 +98,7 @@ class Prober:
     def _at(self, canvas: Canvas, length: int) -> Canvas:
         return canvas.with_hole(self.hole, (MASK,) * length)
 
-    def _others(self, canvas: Canvas) -> tuple[int, ...]:
-        lengths = canvas.lengths
+    def _without(self, lengths: tuple[int, ...]) -> tuple[int, ...]:
         return lengths[: self.hole] + lengths[self.hole + 1 :]
 
     def _probe(self, length: int, phi: float) -> Probe:

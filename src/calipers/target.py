@@ -111,7 +111,7 @@ def write_atomically(path: Path, text: str | bytes) -> None:
     check_writable(path)
     real = path.resolve()
     data = text.encode("utf-8") if isinstance(text, str) else text
-    handle, name = tempfile.mkstemp(prefix=f".{real.name}.", dir=real.parent)
+    handle, name = tempfile.mkstemp(prefix=".calipers-", dir=real.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

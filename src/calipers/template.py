@@ -22,6 +22,14 @@ class Template:
                 f"A template of {len(self.texts)} text(s) has no hole; give the texts before and "
                 "after each hole, or use Template.parse on a text with a marker."
             )
+        for text in self.texts:
+            try:
+                text.encode("utf-8")
+            except UnicodeEncodeError as bad:
+                raise TemplateError(
+                    f"A text has half a surrogate pair at character {bad.start}, which is no UTF-8; "
+                    "decode the text it comes from with its right encoding."
+                ) from None
 
     @classmethod
     def around(cls, prefix: str, suffix: str) -> Template:

@@ -245,6 +245,9 @@ def test_misuse_is_refused_by_name_value_and_remedy(arguments, message):
         Denoise(**arguments)
 
 
-def test_fewer_steps_than_blocks_are_refused_once_the_length_is_known():
-    with pytest.raises(ArgumentError, match=r"steps=2 are fewer than the 3 blocks of 4 tokens.*larger block"):
-        Denoise(steps=2, block=4).plan(tuple(range(9)))
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 40))
+def test_every_block_takes_its_share_of_the_steps_and_one_at_least(length, steps, block):
+    plan = Denoise(steps=steps, block=block).plan(tuple(range(length)))
+    assert [sum(counts) for _, counts in plan] == [len(places) for places, _ in plan]
+    assert all(counts and min(counts) > 0 for _, counts in plan)
+    assert sum(len(counts) for _, counts in plan) <= max(len(plan), min(steps, length))

@@ -118,6 +118,7 @@ def hub(tmp_path_factory):
         (REPOSITORY, "main"): split(checkpoint(top / "main", "dream"), 2),
         (REPOSITORY, "v2"): checkpoint(top / "v2", "dream", {"max_position_embeddings": 128}),
         ("owner/cut", "main"): checkpoint(top / "cut", "llada"),
+        ("GSAI-ML/LLaDA-1.5", "v9"): checkpoint(top / "card", "llada"),
     }
     (top / "main" / "README.md").write_text("not needed")
     (top / "main" / "pytorch_model.bin").write_bytes(b"not needed either, and large")
@@ -131,7 +132,14 @@ def hub(tmp_path_factory):
 def online(hub, tmp_path_factory):
     """(cache, answers) of the loads below, the hub being there."""
     home = tmp_path_factory.mktemp("home")
-    wanted = [(REPOSITORY, None), (REPOSITORY, "v2"), (REPOSITORY, "v3"), ("owner/none", None), ("a b/c", None)]
+    wanted = [
+        (REPOSITORY, None),
+        (REPOSITORY, "v2"),
+        (REPOSITORY, "v3"),
+        ("owner/none", None),
+        ("a b/c", None),
+        ("llada-1.5", "v9"),
+    ]
     return home, loads(wanted, home, hub.endpoint)
 
 
@@ -144,6 +152,10 @@ def test_a_hub_id_is_downloaded_and_loaded(online):
 def test_the_revision_named_is_the_one_loaded(online):
     assert online[1][1][2] == "v2"
     assert online[1][1][4] == 127  # its config differs from main's
+
+
+def test_a_cards_name_is_its_hub_id_and_a_revision_named_is_told(online):
+    assert online[1][5][:3] == ["llada-1.5", "GSAI-ML/LLaDA-1.5", "v9"]
 
 
 def test_only_what_is_needed_is_downloaded(online, hub):

@@ -49,6 +49,10 @@ def folders(tmp_path_factory):
     """The same tokenizer twice: as one tokenizer.json, and as vocab.json, merges.txt and a list of added tokens."""
     whole, parts = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("parts")
     inner = hf.Tokenizer(models.BPE())
+    # Trained on uncut text, it has merges across every boundary, so that where text is cut can be seen in the ids.
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    inner.train_from_iterator(CORPUS, trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet))
     inner.normalizer = normalizers.NFC()
     inner.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -57,8 +61,6 @@ def folders(tmp_path_factory):
         ]
     )
     inner.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    inner.train_from_iterator(CORPUS, trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet))
     inner.model.save(str(parts))
     first = inner.get_vocab_size()
     inner.add_tokens([AddedToken(content, special=special, normalized=False) for content, special in ADDED])

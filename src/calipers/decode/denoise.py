@@ -29,7 +29,7 @@ class Denoise:
     rank             which positions go first: low_confidence, entropy, margin, random
     temperature      0 takes the most probable token, above 0 draws
     top_p, top_k     what is drawn from: the nucleus of this mass, the k best (0: all)
-    steps            steps in all (more than there are masks is as many as there are)
+    steps            steps in all (at most one a mask, at least one a block)
     tokens_per_step  tokens committed a step; give this or steps, neither means one
     block            holes are filled left to right in blocks of so many tokens (None: one block)
     threshold        a step also commits every token at least this probable
@@ -86,17 +86,9 @@ class Denoise:
         if self.steps is None:
             per = self.tokens_per_step or 1
             return [(b, [min(per, len(b) - done) for done in range(0, len(b), per)]) for b in blocks]
-        steps = min(self.steps, len(masked))
-        if steps < len(blocks):
-            raise ArgumentError(
-                f"steps={steps} are fewer than the {len(blocks)} blocks of {size} tokens this hole has; "
-                "give more steps or a larger block."
-            )
-        # Every block gets its share of the steps, and one at the least.
-        ends = [0]
-        for done, b in enumerate(blocks, 1):
-            share = steps * (sum(map(len, blocks[: done - 1])) + len(b)) // max(1, len(masked))
-            ends.append(min(max(share, ends[-1] + 1), steps - (len(blocks) - done)))
+        # Every block gets its share of the steps, and takes one at the least.
+        steps = max(len(blocks), min(self.steps, len(masked)))
+        ends = [steps * min(size * done, len(masked)) // max(1, len(masked)) for done in range(len(blocks) + 1)]
         return [(b, spread(len(b), until - since)) for b, (since, until) in zip(blocks, pairwise(ends), strict=True)]
 
     def commit(self, logits: Tensor, count: int, generator: torch.Generator | None) -> dict[int, int]:
