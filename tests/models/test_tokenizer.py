@@ -22,6 +22,7 @@ PATTERN = (
 CORPUS = [
     "def add(a, b):\n    return a + b\n\n\nprint(add(1, 2))\n",
     "It's what they'd say, and WE'LL see: x = 2024;  y = 3.14159\r\n\tif not done:\n        pass",
+    *["'Say", "'REd"] * 9,
     "Grüße aus Köln, 你好世界, привет мир 🙂🙂 naïve café",
 ] * 5
 TEXTS = [
@@ -30,6 +31,7 @@ TEXTS = [
     "\n",
     "def add(a, b):\n    return a + b\n",
     "It's 2024, they'LL   see\r\n\r\n\t x",
+    "'Say 'REd 'say 'red",
     "1234567890 12.50",
     "你好 🙂👩‍👩‍👧 e\u0301 \u00a0 \u200b \x00",
     "trailing   ",

@@ -59,7 +59,7 @@ def model_options(function: F) -> F:
             "--dtype",
             default="auto",
             show_default=True,
-            help="auto (bfloat16 on cuda, else float32), bfloat16, float32.",
+            help="auto (bfloat16 where the device computes in it, else float32), bfloat16 or float32.",
         ),
         click.option(
             "--bias", help="Length bias: paper, none, or a file from `calipers fit`. Default: the model card's."

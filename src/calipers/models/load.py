@@ -28,7 +28,7 @@ def load(
     name      a card's name (`calipers models` lists them), a hub id, a local folder, or a packed file
     revision  of a hub id; the card's, else main, when None
     device    cuda, mps, cpu, cuda:1 …; auto takes the first of cuda, mps, cpu that is there
-    dtype     bfloat16 or float32; auto is bfloat16 on cuda and float32 elsewhere
+    dtype     bfloat16 or float32; auto is bfloat16 on cuda and on a CPU that computes in it, else float32
     """
     where = pick_device(device)
     kind = pick_dtype(dtype, where)
@@ -93,13 +93,23 @@ def pick_device(device: str) -> str:
 
 
 def pick_dtype(dtype: str, device: str) -> torch.dtype:
-    """The dtype meant; auto is bfloat16 on cuda and float32 elsewhere."""
+    """The dtype meant; auto is bfloat16 where the device computes in it and float32 elsewhere."""
     known = {"bfloat16": torch.bfloat16, "float32": torch.float32}
     if dtype == "auto":
-        return torch.bfloat16 if device.startswith("cuda") else torch.float32
+        native = device.startswith("cuda") or (device == "cpu" and cpu_has_bfloat16())
+        return torch.bfloat16 if native else torch.float32
     if dtype not in known:
         raise ArgumentError(f"dtype={dtype!r} is not known; give auto, bfloat16 or float32.")
     return known[dtype]
+
+
+def cpu_has_bfloat16() -> bool:
+    """Whether this CPU multiplies bfloat16 matrices in hardware; without that float32 is faster."""
+    try:
+        flags = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return False
+    return "avx512_bf16" in flags or "amx_bf16" in flags
 
 
 def _load_packed(path: Path, card: Card | None, device: str, dtype: torch.dtype) -> TransformerModel:
