@@ -44,8 +44,12 @@ def run(folder: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: py
     """Run the command in this process, with the small model."""
 
     def call(*arguments: str, model: str | None = None, stdin: bytes | None = None) -> Result:
+        # float32, so that what is compared does not hang on the rounding of a batch.
         given = [arguments[0], "--model", model or str(folder), *arguments[1:]]
-        monkeypatch.setattr(sys, "argv", ["calipers", *(given if arguments[0] in ("fill", "probe") else arguments)])
+        if arguments[0] in ("fill", "probe", "fit") and not {"--dtype", "--help"} & set(arguments):
+            given += ["--dtype", "float32"]
+        known = arguments[0] in ("fill", "probe", "fit")
+        monkeypatch.setattr(sys, "argv", ["calipers", *(given if known else arguments)])
         if stdin is not None:
             reader, writer = os.pipe()
             os.write(writer, stdin)
@@ -92,7 +96,8 @@ def test_every_way_out_holds_the_same_fill(run: Run, file: Path, tmp_path: Path)
 
 def test_json_is_a_fill_of_the_library(run: Run, file: Path, folder: Path) -> None:
     fill = calipers.Fill.from_json(run("fill", str(file), "--json").out)
-    alone = calipers.Infiller(str(folder)).fill(calipers.Template.parse(file.read_bytes().decode()))
+    infiller = calipers.Infiller(calipers.load(str(folder), dtype="float32"))
+    alone = infiller.fill(calipers.Template.parse(file.read_bytes().decode()))
     assert (fill.texts, fill.lengths, fill.landscapes) == (alone.texts, alone.lengths, alone.landscapes)
 
 
@@ -266,7 +271,7 @@ def tasks_file(path: Path, count: int = 14) -> Path:
 
 def test_a_fit_is_saved_with_its_provenance_and_used(run: Run, folder: Path, tmp_path: Path) -> None:
     tasks, out = tasks_file(tmp_path / "tasks.jsonl"), tmp_path / "own.json"
-    result = run("fit", str(tasks), "-o", str(out), "--model", str(folder))
+    result = run("fit", str(tasks), "-o", str(out))
     assert result.code == 0, result.err
     bias = calipers.Bias.read(out)
     assert bias.samples == tuple(f"t{i}" for i in range(14))
@@ -279,7 +284,7 @@ def test_a_fit_is_saved_with_its_provenance_and_used(run: Run, folder: Path, tmp
     assert probe["bias"] == pytest.approx(bias(probe["length"]))
 
 
-def test_a_bias_of_another_model_is_used_with_a_note(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_a_bias_of_another_model_is_used_with_a_note(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "foreign.json"
     calipers.Bias(0.5, 1.0, 0.3, 0.1, 0.2, name="foreign", model="somebody/else", revision="1").save(out)
     result = run("fill", "--prefix", "a", "--bias", str(out), "--length", "1")
@@ -287,15 +292,15 @@ def test_a_bias_of_another_model_is_used_with_a_note(run: Run, folder: Path, tmp
     assert "fitted on somebody/else" in result.err
 
 
-def test_an_interrupted_fit_goes_on_where_it_was(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_an_interrupted_fit_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
     tasks = tasks_file(tmp_path / "tasks.jsonl")
     whole, halves = tmp_path / "whole.json", tmp_path / "halves.json"
-    run("fit", str(tasks), "-o", str(whole), "--model", str(folder))
+    run("fit", str(tasks), "-o", str(whole))
     store = tmp_path / "whole.json.samples.jsonl"
     lines = store.read_text().splitlines(keepends=True)
     # As kill -9 leaves it: some samples done, the next one torn.
     (tmp_path / "halves.json.samples.jsonl").write_text("".join(lines[:6]) + lines[6][:20])
-    result = run("fit", str(tasks), "-o", str(halves), "--model", str(folder))
+    result = run("fit", str(tasks), "-o", str(halves))
     assert "5 of 14 tasks are measured already" in result.err
     again = (tmp_path / "halves.json.samples.jsonl").read_text().splitlines()[1:]
     once, twice = ({s["id"]: s for s in map(json.loads, some)} for some in (lines[1:], again))
@@ -307,10 +312,10 @@ def test_an_interrupted_fit_goes_on_where_it_was(run: Run, folder: Path, tmp_pat
     assert [two(n) for n in (1, 8, 64)] == pytest.approx([one(n) for n in (1, 8, 64)], abs=1e-4)
 
 
-def test_samples_of_other_lengths_are_not_mixed(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_samples_of_other_lengths_are_not_mixed(run: Run, tmp_path: Path) -> None:
     tasks, out = tasks_file(tmp_path / "tasks.jsonl"), tmp_path / "b.json"
-    run("fit", str(tasks), "-o", str(out), "--model", str(folder))
-    result = run("fit", str(tasks), "-o", str(out), "--model", str(folder), "--lengths", "1,2,3,9,12,20,30")
+    run("fit", str(tasks), "-o", str(out))
+    result = run("fit", str(tasks), "-o", str(out), "--lengths", "1,2,3,9,12,20,30")
     assert result.code == 6
     assert "remove the file" in result.err
 
@@ -319,10 +324,10 @@ def test_samples_of_other_lengths_are_not_mixed(run: Run, folder: Path, tmp_path
     ("content", "said"),
     [("", "has no tasks"), ("{", "line 1 is not JSON"), ('{"prefix": "a", "suffix": "b"}', "'answer'")],
 )
-def test_broken_task_files_are_refused(run: Run, folder: Path, tmp_path: Path, content: str, said: str) -> None:
+def test_broken_task_files_are_refused(run: Run, tmp_path: Path, content: str, said: str) -> None:
     tasks = tmp_path / "tasks.jsonl"
     tasks.write_text(content)
-    result = run("fit", str(tasks), "-o", str(tmp_path / "b.json"), "--model", str(folder))
+    result = run("fit", str(tasks), "-o", str(tmp_path / "b.json"))
     assert result.code == 3
     assert said in result.err
 

@@ -12,7 +12,7 @@ from calipers.models.load import load
 
 @pytest.fixture(scope="module")
 def model():
-    return load(device="cpu")
+    return load(device="cpu", dtype="float32")
 
 
 def top(model, prefix, suffix):

@@ -97,7 +97,7 @@ from calipers.models.load import load
 answers = []
 for name, revision in json.loads(sys.argv[1]):
     try:
-        model = load(name, revision=revision, device="cpu")
+        model = load(name, revision=revision, device="cpu", dtype="float32")
         answers.append([model.card.name, model.card.id, model.card.revision, model.encode("ab"), model.context])
     except ModelError as failure:
         answers.append(f"ModelError: {failure}")

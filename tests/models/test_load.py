@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 
 from calipers.errors import ArgumentError, ModelError
 from calipers.models.card import Card
-from calipers.models.load import load, load_folder, pick_device, pick_dtype
+from calipers.models.load import cpu_has_bfloat16, load, load_folder, pick_device, pick_dtype
 from calipers.models.packed import write_packed
 from calipers.models.quant import pack
 from helpers import canvas, checkpoint, predict
@@ -41,9 +41,10 @@ def test_an_unknown_dtype_is_named_with_the_known_ones(dtype):
         load(dtype=dtype)
 
 
-def test_auto_is_bfloat16_on_cuda_and_float32_elsewhere():
+def test_auto_is_bfloat16_where_the_device_computes_in_it_and_float32_elsewhere():
     assert pick_dtype("auto", "cuda:1") == torch.bfloat16
-    assert pick_dtype("auto", "cpu") == pick_dtype("auto", "mps") == torch.float32
+    assert pick_dtype("auto", "cpu") == (torch.bfloat16 if cpu_has_bfloat16() else torch.float32)
+    assert pick_dtype("auto", "mps") == torch.float32
     assert pick_dtype("bfloat16", "cpu") == torch.bfloat16
     assert pick_dtype("float32", "cuda") == torch.float32
 
@@ -57,7 +58,7 @@ def test_auto_takes_a_device_that_is_here():
     ("name", "opens", "rank"), [("llada", "never", "low_confidence"), ("dream", "bare", "entropy")]
 )
 def test_a_folder_without_a_card_has_its_familys_habits(tmp_path, name, opens, rank):
-    card = load(str(checkpoint(tmp_path / "mine", name)), device="cpu").card
+    card = load(str(checkpoint(tmp_path / "mine", name)), device="cpu", dtype="float32").card
     assert (card.name, card.id, card.revision) == ("mine", str(tmp_path / "mine"), "local")
     assert (card.opens, card.closes, card.rank, card.context) == (opens, False, rank, 0)
 
@@ -98,7 +99,7 @@ def own(folder, change=lambda stored: None):
 
 def test_a_packed_file_is_nearly_the_checkpoint_it_was_made_of(tmp_path):
     folder, file = own(tmp_path / "own")
-    whole, packed = load(str(folder), device="cpu"), load(str(file), device="cpu")
+    whole, packed = load(str(folder), device="cpu", dtype="float32"), load(str(file), device="cpu", dtype="float32")
     assert (packed.card.id, packed.card.opens, packed.card.closes) == (str(file), "always", True)
     assert packed.encode("def f(x):") == whole.encode("def f(x):")
     asked = canvas(range(20, 40), 4, range(60, 70))
@@ -124,4 +125,27 @@ def test_a_packed_file_in_bfloat16_is_held_in_bfloat16(tmp_path):
 )
 def test_a_packed_file_that_does_not_fit_its_config_is_refused(tmp_path, change, said):
     with pytest.raises(ModelError, match=rf"{said}.*pack it again"):
-        load(str(own(tmp_path / "own", change)[1]), device="cpu")
+        load(str(own(tmp_path / "own", change)[1]), device="cpu", dtype="float32")
+
+
+def test_a_named_cards_facts_hold_for_a_local_copy(tmp_path):
+    folder = str(checkpoint(tmp_path / "copy", "dream"))
+    model = load(folder, card="dream-coder-7b", device="cpu", dtype="float32")
+    assert (model.card.name, model.card.top_p) == ("dream-coder-7b", 0.95)
+    assert (model.card.id, model.card.revision) == (folder, "local")
+    with pytest.raises(ArgumentError, match=r"card='nobody' is not known; known: calipers-135m"):
+        load(folder, card="nobody")
+    with pytest.raises(ModelError, match=r"of family llada, but .* says Dream"):
+        load(folder, card="llada-8b-base")
+
+
+def test_a_revision_of_what_is_here_already_is_refused(tmp_path):
+    for name in ("calipers-135m", str(checkpoint(tmp_path))):
+        with pytest.raises(ArgumentError, match=r"revision='abc' is for the hub"):
+            load(name, revision="abc")
+
+
+def test_more_layers_than_the_config_says_are_refused(tmp_path):
+    folder = checkpoint(tmp_path, "llada", config={"n_layers": 2})
+    with pytest.raises(ModelError, match=r"blocks\.2\..* of a layer that config\.json does not have"):
+        load(str(folder))

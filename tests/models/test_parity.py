@@ -81,7 +81,7 @@ DREAM = ("model.embed_tokens.weight", "lm_head.weight", ("o_proj.weight", "down_
 def test_a_position_is_predicted_by_its_familys_row(tmp_path, name, names):
     bos = 5  # one whose successor may come out
     edited = checkpoint(tmp_path, name, {"bos_token_id": bos}, lambda tensors: successor(tensors, *names))
-    model = load(str(edited))
+    model = load(str(edited), dtype="float32")
     hole = [10, 90, 33, 170]
     for prefix in ([200, 50], []):
         (got,) = predict(model, canvas(prefix, hole, [60, 61]))

@@ -266,14 +266,14 @@ FULL = [
 
 def cramped(folder, room, failure):
     """The checkpoint's model with so little room."""
-    whole = load(str(folder))
+    whole = load(str(folder), dtype="float32")
     config = Config.read(folder / "config.json")
     return TransformerModel(whole.card, config, Cramped(whole.backbone, room, failure), whole.tokenizer, shift=True)
 
 
 @pytest.mark.parametrize("failure", FULL, ids=lambda failure: type(failure).__name__)
 def test_where_a_batch_does_not_fit_smaller_ones_give_the_same(dream, failure):
-    whole, small = load(str(dream)), cramped(dream, 100, failure)
+    whole, small = load(str(dream), dtype="float32"), cramped(dream, 100, failure)
     canvases = like_lengths() + other_lengths()[:1] + like_lengths()
     for got, want in zip(predict(small, *canvases), predict(whole, *canvases), strict=True):
         close(got, want)
@@ -334,3 +334,9 @@ except OutOfMemory as failure:
 def test_memory_that_really_runs_out_is_met_with_smaller_batches_and_then_a_message(dream):
     said = python(REALLY, dream / "tokenizer.json")
     assert "wide has no room on cpu for one row of 601 tokens; lower context" in said
+
+
+def test_the_very_first_position_has_a_row_to_read_even_behind_a_prefix(parity):
+    model = parity("dream")
+    (logits,) = model.predict([Query(canvas([50, 51], 1, [52]), (0,))])
+    close(logits, raw(model, [BOS, 50, 51, MASK_ID, 52])[:1])

@@ -21,7 +21,7 @@ INDEX = "model.safetensors.index.json"
 def refused(folder, *said):
     """Loading `folder` fails with a message that says all this."""
     with pytest.raises(ModelError) as failure:
-        load(str(folder), device="cpu")
+        load(str(folder), device="cpu", dtype="float32")
     for part in said:
         assert part in str(failure.value)
 
@@ -29,7 +29,7 @@ def refused(folder, *said):
 @pytest.mark.parametrize("name", CHECKPOINTS)
 @pytest.mark.parametrize("parts", [1, 3])
 def test_shards_are_the_same_model_as_one_file(parity, tmp_path, name, parts):
-    sharded = load(str(split(checkpoint(tmp_path, name), parts)), device="cpu")
+    sharded = load(str(split(checkpoint(tmp_path, name), parts)), device="cpu", dtype="float32")
     whole = dict(parity(name).backbone.named_parameters())
     parameters = dict(sharded.backbone.named_parameters())
     assert parameters.keys() == whole.keys()
@@ -46,7 +46,7 @@ def test_a_tied_checkpoint_may_carry_the_table_twice(parity, tmp_path):
     def twice(tensors):
         tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"].clone()
 
-    model = load(str(checkpoint(tmp_path, "dream_tied", edit=twice)), device="cpu")
+    model = load(str(checkpoint(tmp_path, "dream_tied", edit=twice)), device="cpu", dtype="float32")
     asked = canvas(range(20, 30), 3)
     close(predict(model, asked)[0], predict(parity("dream_tied"), asked)[0])
 

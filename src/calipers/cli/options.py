@@ -53,6 +53,7 @@ def model_options(function: F) -> F:
             show_default=True,
             help="Card name, hub id, local folder or packed file.",
         ),
+        click.option("--card", help="Card whose facts hold for a local folder or a copy. Default: found by name."),
         click.option("--revision", help="Hub revision. Default: the card's, else main."),
         click.option("--device", default="auto", show_default=True, help="auto, cuda, mps or cpu."),
         click.option(
@@ -213,7 +214,11 @@ def build_model(values: Values) -> MaskModel:
     from calipers.models.load import load
 
     model: MaskModel = load(
-        values["model"], revision=values["revision"], device=values["device"], dtype=values["dtype"]
+        values["model"],
+        revision=values["revision"],
+        card=values["card"],
+        device=values["device"],
+        dtype=values["dtype"],
     )
     if values["guidance"]:
         from calipers.models.guidance import Guided

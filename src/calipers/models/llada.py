@@ -15,6 +15,8 @@ def shape(config: Config) -> Shape:
     config.must_be("rope", True)
     for switch in ("alibi", "attention_layer_norm", "input_emb_norm", "scale_logits"):
         config.must_be(switch, False)
+    config.must_be("multi_query_attention", None, False)
+    config.must_be("clip_qkv", None)
     for switch in ("include_bias", "include_qkv_bias", "bias_for_layer_norm"):
         config.must_be(switch, False, None)
     heads = config.size("n_heads")

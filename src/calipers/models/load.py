@@ -9,7 +9,7 @@ import torch
 
 from calipers.errors import ArgumentError, ModelError
 from calipers.models import files, packed, weights
-from calipers.models.card import DEFAULT, Card, find_card
+from calipers.models.card import DEFAULT, Card, cards, find_card
 from calipers.models.config import Config
 from calipers.models.dream import DREAM, OWN
 from calipers.models.family import Family
@@ -21,34 +21,48 @@ FAMILIES = {family.model_type: family for family in (LLADA, DREAM, OWN)}
 
 
 def load(
-    name: str = DEFAULT, *, revision: str | None = None, device: str = "auto", dtype: str = "auto"
+    name: str = DEFAULT,
+    *,
+    revision: str | None = None,
+    card: str | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
 ) -> TransformerModel:
     """Load a model.
 
     name      a card's name (`calipers models` lists them), a hub id, a local folder, or a packed file
     revision  of a hub id; the card's, else main, when None
+    card      the name of the card whose facts hold for a local folder or a hub copy of its checkpoint
     device    cuda, mps, cpu, cuda:1 …; auto takes the first of cuda, mps, cpu that is there
     dtype     bfloat16 or float32; auto is bfloat16 on cuda and on a CPU that computes in it, else float32
     """
     where = pick_device(device)
     kind = pick_dtype(dtype, where)
-    card = find_card(name)
-    if card is not None and card.file:
-        return _load_packed(files.bundled(card), card, where, kind)
-    path = Path(name)
-    if card is None and path.is_file():
-        return _load_packed(path, None, where, kind)
-    if card is None and path.is_dir():
-        return load_folder(path, _local_card(path), where, kind)
-    if card is None and (name.startswith((".", "/", "~")) or name.count("/") != 1):
+    facts = find_card(card or name)
+    if card is not None and facts is None:
+        raise ArgumentError(f"card={card!r} is not known; known: {', '.join(cards())}.")
+    path = Path(name).expanduser()
+    bundled = card is None and facts is not None and facts.file
+    if revision is not None and (bundled or path.exists()):
+        raise ArgumentError(f"revision={revision!r} is for the hub, and {name} is here already; leave it out.")
+    if bundled and facts is not None:
+        return _load_packed(files.bundled(facts), facts, where, kind)
+    if path.is_file():
+        return _load_packed(path, facts, where, kind)
+    if path.is_dir() and (card is not None or facts is None):
+        local = replace(facts, id=str(path), revision="local") if facts else _card(str(path), path, "local")
+        return load_folder(path, local, where, kind)
+    if facts is None and (name.startswith((".", "/", "~")) or name.count("/") != 1):
         raise ModelError(
             f"model {name!r} is no card, no folder or file that is there, and no hub id; "
             "`calipers models` lists the cards, a hub id is owner/name."
         )
-    revision = revision or (card.revision if card else "main")
-    card = replace(card, revision=revision) if card else None
-    folder = files.fetch(card.id if card else name, revision)
-    return load_folder(folder, card or _card(name, folder, revision), where, kind)
+    named = facts if card is None else None  # a copy under another id has revisions of its own
+    revision = revision or (named.revision if named else "main")
+    hub_id = named.id if named else name
+    folder = files.fetch(hub_id, revision)
+    known = replace(facts, id=hub_id, revision=revision) if facts else _card(name, folder, revision)
+    return load_folder(folder, known, where, kind)
 
 
 def load_folder(folder: Path, card: Card, device: str, dtype: torch.dtype) -> TransformerModel:
@@ -62,7 +76,9 @@ def load_folder(folder: Path, card: Card, device: str, dtype: torch.dtype) -> Tr
         )
     shape = family.shape(config)
     tokenizer = Tokenizer.from_folder(folder, family.splits)
-    tensors = weights.read(weights.shards(folder), family.tensors(shape), weights.sizes(shape))
+    names = family.tensors(shape)
+    beyond = set(family.tensors(replace(shape, layers=shape.layers + 1)).values()) - set(names.values())
+    tensors = weights.read(weights.shards(folder), names, weights.sizes(shape), beyond)
     backbone = weights.assemble(shape, tensors, device, dtype)
     return TransformerModel(card, config, backbone, tokenizer, family.shift)
 
@@ -124,11 +140,6 @@ def _load_packed(path: Path, card: Card | None, device: str, dtype: torch.dtype)
     backbone = weights.assemble(shape, tensors, device, dtype)
     tokenizer = Tokenizer.from_json(file.tokenizer_json)
     return TransformerModel(card, config, backbone, tokenizer, family.shift)
-
-
-def _local_card(folder: Path) -> Card:
-    """The card of a local folder: its family's habits."""
-    return _card(str(folder), folder, "local")
 
 
 def _card(name: str, folder: Path, revision: str, family: Family | None = None) -> Card:

@@ -101,7 +101,7 @@ class TransformerModel:
                 "shorten the text or lower max_length."
             )
         # A shifted model reads position j from row j - 1, so there must be a row before the first hole.
-        bare = not canvas.texts[0]
+        bare = not canvas.texts[0] or 0 in query.positions
         opened = self.card.opens == "always" or (self.card.opens == "bare" and bare)
         if opened and self._bos is not None:
             ids.insert(0, self._bos)

@@ -8,7 +8,7 @@ data is touched.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 import torch
@@ -51,12 +51,20 @@ def sizes(shape: Shape) -> dict[str, tuple[int, ...]]:
         return {name: tuple(p.shape) for name, p in Backbone(shape).named_parameters()}
 
 
-def read(files: list[Path], names: dict[str, str], sizes: dict[str, tuple[int, ...]]) -> Iterator[tuple[str, Tensor]]:
-    """Yield (our parameter, tensor) for every entry of `names`, after checking them all."""
+def read(
+    files: list[Path],
+    names: dict[str, str],
+    sizes: dict[str, tuple[int, ...]],
+    beyond: Collection[str] = (),
+) -> Iterator[tuple[str, Tensor]]:
+    """Yield (our parameter, tensor) for every entry of `names`, after checking them all.
+
+    `beyond` are tensors that must not be there: those of one layer more than the config says.
+    """
     wanted = {theirs: ours for ours, theirs in names.items()}
     found: dict[str, Path] = {}
     for file in files:
-        for theirs in _checked(file, {theirs: sizes[ours] for theirs, ours in wanted.items()}):
+        for theirs in _checked(file, {theirs: sizes[ours] for theirs, ours in wanted.items()}, beyond):
             if theirs in found:
                 raise ModelError(
                     f"Tensor {theirs} is in {found[theirs]} and again in {file}; "
@@ -76,14 +84,20 @@ def read(files: list[Path], names: dict[str, str], sizes: dict[str, tuple[int, .
                     yield wanted[theirs], shard.get_tensor(theirs)
 
 
-def _checked(file: Path, expected: dict[str, tuple[int, ...]]) -> list[str]:
+def _checked(file: Path, expected: dict[str, tuple[int, ...]], beyond: Collection[str]) -> list[str]:
     """The tensors of a file that are expected anywhere, each of the size and in a dtype that is."""
     try:
         with safe_open(file, framework="pt") as shard:
+            extra = next((name for name in shard.keys() if name in beyond), None)
             there = {name: shard.get_slice(name) for name in shard.keys() if name in expected}
             facts = {name: (tuple(slice_.get_shape()), slice_.get_dtype()) for name, slice_ in there.items()}
     except (SafetensorError, OSError) as broken:
         raise ModelError(f"{file} is no safetensors file ({broken}); download it again.") from None
+    if extra is not None:
+        raise ModelError(
+            f"Tensor {extra} in {file} is of a layer that config.json does not have; "
+            "config and weights do not belong together."
+        )
     for name, (size, dtype) in facts.items():
         if size != expected[name]:
             raise ModelError(
