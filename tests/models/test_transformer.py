@@ -307,8 +307,9 @@ from calipers.models.tokenizer import Tokenizer
 from calipers.models.transformer import TransformerModel
 from calipers.models.weights import random_weights
 
-# A wide MLP: a batch of 8 rows of 64 tokens takes 64 MB for each of its three matrices of activations.
-shape = Shape(vocab=320, dim=16, layers=1, heads=1, kv_heads=1, hidden=1 << 15, eps=1e-5, theta=1e4, context=4096)
+# A wide MLP: a batch of 8 rows of 64 tokens takes 256 MB for each of its three matrices of activations, a row 32 MB.
+# The room is between the two with much to spare on either side, for allocators keep address space of their own.
+shape = Shape(vocab=320, dim=16, layers=1, heads=1, kv_heads=1, hidden=1 << 17, eps=1e-5, theta=1e4, context=4096)
 backbone = random_weights(shape, "cpu", torch.float32)
 config = Config({"mask_token_id": 7}, "here")
 card = Card("wide", "wide", "llada")
@@ -316,7 +317,7 @@ model = TransformerModel(card, config, backbone, Tokenizer.from_json(open(sys.ar
 rows = [Query.whole(Canvas(((50 + n,) * 60, (70,)), ((MASK,) * 3,))) for n in range(8)]
 whole = list(model.predict(rows))
 size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (size + (60 << 20), -1))
+resource.setrlimit(resource.RLIMIT_AS, (size + (400 << 20), -1))
 shapes = []
 backbone.register_forward_pre_hook(lambda _, args: shapes.append(tuple(args[0].shape)))
 parts = list(model.predict(rows))
