@@ -18,6 +18,7 @@ import pytest
 
 import calipers
 from calipers.cli import main
+from calipers.errors import CalipersError
 from helpers import checkpoint
 
 Run = Callable[..., "Result"]
@@ -248,6 +249,23 @@ def test_probe_prints_what_it_draws(run: Run, file: Path, tmp_path: Path) -> Non
         assert f"{p['confidence']:.3f}" in result.out
     assert f"→ {landscape['length']}" in result.out
     assert landscape["length"] == max(landscape["probes"], key=lambda p: p["calibrated"])["length"]
+
+
+def test_a_small_max_length_needs_no_other_option(run: Run, file: Path) -> None:
+    assert json.loads(run("fill", str(file), "--max-length", "3", "--json").out)["lengths"][0] <= 3
+    probes = json.loads(run("probe", str(file), "--max-length", "3", "--json").out)["probes"]
+    assert [p["length"] for p in probes] == [1, 2, 3]
+    assert calipers.infill("a", "b", model=calipers.Scripted(["xyz"]), max_length=2).length == 2
+
+
+def exit_codes(error: type[CalipersError] = CalipersError) -> set[int]:
+    return {error.exit_code}.union(*map(exit_codes, error.__subclasses__()))
+
+
+def test_every_exit_code_is_documented(run: Run) -> None:
+    table = run("--help").out.partition("Exit codes:")[2]
+    assert exit_codes() == set(range(1, 8))
+    assert {int(word) for word in table.split() if word.isdigit()} >= exit_codes() | {0, 130}
 
 
 def test_models_says_where_files_are(run: Run) -> None:

@@ -77,6 +77,7 @@ class Infiller:
         for name, value in (("passes", passes), ("context", context)):
             if value is not None and value < 1:
                 raise ArgumentError(f"{name}={value} must be at least 1.")
+        named = None if bias is None else find_bias(bias)  # before a model is loaded for nothing
         if model is None or isinstance(model, str):
             from calipers.models.card import DEFAULT
             from calipers.models.load import load
@@ -84,9 +85,9 @@ class Infiller:
             model = load(model or DEFAULT)
         card = model.card
         self.model = model
-        self.search: Search = search or HillClimb()
-        self.decoder: Decoder = decoder or Denoise(rank=card.rank, top_p=card.top_p)
-        self.bias = find_bias(card.bias if bias is None else bias)
+        self.search: Search = HillClimb() if search is None else search
+        self.decoder: Decoder = Denoise(rank=card.rank, top_p=card.top_p) if decoder is None else decoder
+        self.bias = named or find_bias(card.bias)
         self.empty = Emptiness() if empty is True else (empty or None)
         self.trim_echo = trim_echo
         self.passes = passes
@@ -250,7 +251,7 @@ def infill(
     *,
     model: MaskModel | str | None = None,
     length: int | None = None,
-    init: int = 8,
+    init: int | None = None,
     patience: int = 4,
     step: int = 1,
     max_length: int = 64,
@@ -259,10 +260,11 @@ def infill(
     """Fill the hole between two strings, at a length nobody gave, with the bundled model if none is named.
 
     length    tokens the hole has, if you know; None: searched for
-    init, patience, step, max_length   of Algorithm 1, in tokens
+    init, patience, step, max_length   of Algorithm 1, in tokens; init is 8, or max_length if that is less
     options   what else `Infiller` takes: decoder, bias, empty, trim_echo, context, crop, seed
 
     A model given by name is loaded anew at each call; make an `Infiller` to fill many.
     """
-    search: Search = HillClimb(init, patience, step, max_length) if length is None else Fixed(length)
+    climb = HillClimb(min(8, max_length) if init is None else init, patience, step, max_length)
+    search: Search = climb if length is None else Fixed(length)
     return Infiller(model, search=search, **options).fill(Template.around(prefix, suffix))

@@ -47,9 +47,11 @@ if TYPE_CHECKING:
 @decode_options
 @model_options
 @click.option("--only", is_flag=True, help="Print the fill alone. Default: the whole text.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything about the fill as JSON.")
-@click.option("--diff", is_flag=True, help="Print a unified diff of the file instead of its text.")
-@click.option("-i", "--in-place", is_flag=True, help="Write the filled text back to the file, whole or not at all.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything about the fill as JSON. Default: off.")
+@click.option("--diff", is_flag=True, help="Print a unified diff of the file instead of its text. Default: off.")
+@click.option(
+    "-i", "--in-place", is_flag=True, help="Write the filled text back to the file, whole or not at all. Default: off."
+)
 @click.option(
     "-o",
     "--output",
@@ -59,9 +61,9 @@ if TYPE_CHECKING:
 @click.option(
     "--plot",
     type=click.Path(path_type=Path),
-    help="Draw the landscape into this PNG, SVG or PDF file (needs calipers[plot]).",
+    help="Draw the landscape into this PNG, SVG or PDF file (needs calipers[plot]). Default: not drawn.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="No live view and no notes on standard error.")
+@click.option("-q", "--quiet", is_flag=True, help="No live view and no notes on standard error. Default: off.")
 def command(**values: Any) -> None:
     """Fill the holes of a text, at lengths nobody gave.
 

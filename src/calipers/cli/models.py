@@ -13,7 +13,7 @@ from calipers.models.card import Card, cards, find_card
 
 @click.command("models", short_help="List the known models.")
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON. Default: off.")
 def command(name: str | None, as_json: bool) -> None:
     """List the models calipers has a card for, or show the whole card of NAME.
 

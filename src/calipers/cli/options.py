@@ -93,7 +93,9 @@ def search_options(search: str, max_length: int) -> Callable[[F], F]:
             show_default=True,
             help="climb is the paper's Algorithm 1; exhaustive scores every length.",
         ),
-        click.option("--init", type=int, default=8, show_default=True, help="Length the climb starts at, in tokens."),
+        click.option(
+            "--init", type=int, help="Length the climb starts at, in tokens. Default: 8, or --max-length if less."
+        ),
         click.option(
             "--patience",
             type=int,
@@ -203,10 +205,12 @@ def build_search(values: Values, holes: int = 1) -> list[Search]:
             )
         return [Fixed(length) for length in lengths]
     # All checked here, whichever search is chosen: a mistyped number is an error, not a surprise later.
-    climb = HillClimb(values["init"], values["patience"], values["step"], values["max_length"])
+    longest = values["max_length"]
+    init = min(8, longest) if values["init"] is None else values["init"]
+    climb = HillClimb(init, values["patience"], values["step"], longest)
     if values["search"] == "climb":
         return [climb] * holes
-    return [Exhaustive(values["max_length"], values["step"])] * holes
+    return [Exhaustive(longest, values["step"])] * holes
 
 
 def build_model(values: Values) -> MaskModel:

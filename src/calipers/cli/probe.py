@@ -25,9 +25,11 @@ from calipers.errors import TemplateError
 @text_options
 @search_options("exhaustive", 32)
 @model_options
-@click.option("--json", "as_json", is_flag=True, help="Print the landscape as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the landscape as JSON. Default: off.")
 @click.option(
-    "--plot", type=click.Path(path_type=Path), help="Draw it into this PNG, SVG or PDF file too (needs calipers[plot])."
+    "--plot",
+    type=click.Path(path_type=Path),
+    help="Draw it into this PNG, SVG or PDF file too (needs calipers[plot]). Default: not drawn.",
 )
 def command(**values: Any) -> None:
     """Measure one hole: confidence Φ, bias B and Φ/B of each length, as table, drawing or JSON.
