@@ -54,7 +54,7 @@ def cases(full: Path, light: Path, seed: int, limit: int) -> list[tuple[str, str
 
 def statistics(model: MaskModel, prefix: str, suffix: str) -> Generator[Ask, None, dict[str, Any]]:
     """All candidates for one case."""
-    canvas = encode(calipers.Template.around(prefix, suffix), model, 64)
+    canvas = encode(calipers.Template.around(prefix, suffix), model, [64])
     landscape = yield from Prober(0, PAPER).search(canvas, calipers.HillClimb())
     out: dict[str, Any] = {"length": landscape.length, "calibrated": max(p.calibrated for p in landscape.probes)}
     queries, truths, names = [], [], []
@@ -91,8 +91,9 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True, help="JSON lines to write")
     parser.add_argument("--limit", type=int, default=50, help="untouched texts and answered tasks (default 50)")
     parser.add_argument("--seed", type=int, default=0, help="of the cuts (default 0)")
+    parser.add_argument("--dtype", default="float32", help="as for calipers fill (default float32)")
     args = parser.parse_args()
-    model = calipers.load()
+    model = calipers.load(dtype=args.dtype)
     todo = cases(args.full, args.light, args.seed, args.limit)
     jobs = (statistics(model, prefix, suffix) for _, _, prefix, suffix in todo)
     with args.output.open("w") as file:

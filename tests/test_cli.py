@@ -1,5 +1,6 @@
 """The command as its user meets it: a small real checkpoint in most tests, the bundled model in the slow ones."""
 
+import gzip
 import json
 import os
 import pty
@@ -88,6 +89,8 @@ def test_every_way_out_holds_the_same_fill(run: Run, file: Path, tmp_path: Path)
     assert run("fill", str(file), "--only").out == as_json["texts"][0]
     assert run("fill", str(file), "-o", str(tmp_path / "out")).out == ""
     assert (tmp_path / "out").read_bytes().decode() == whole
+    run("fill", str(file), "--only", "-o", str(tmp_path / "out"))
+    assert (tmp_path / "out").read_text() == as_json["texts"][0]
     prefix, suffix = file.read_bytes().decode().split("<hole>")
     assert run("fill", "--prefix", prefix, "--suffix", suffix).out == whole
     assert run("fill", "-", stdin=file.read_bytes()).out == whole
@@ -177,6 +180,12 @@ def test_decoders_and_sampling_are_reachable(run: Run) -> None:
         (("/no/such/file",), 3, "is not there"),
         (("/tmp",), 3, "is a folder"),
         (("x", "--prefix", "a"), 2, "give one of them"),
+        (("--prefix", "a", "--seed", "99999999999999999999"), 2, "less than 2**63"),
+        (("--prefix", "a", "--decoder", "daedal", "--temperature", "1"), 2, "does not take --temperature"),
+        (("--prefix", "a", "--low", "0.2"), 2, "does not take --low"),
+        (("--prefix", "a", "--search", "exhaustive", "--init", "4"), 2, "belong to --search climb"),
+        (("--prefix", "a", "--card", "nobody"), 2, "card='nobody' is not known"),
+        (("--prefix", "a", "-o", "/tmp/x", "-i"), 2, "where the fill goes"),
     ],
 )
 def test_misuse_is_refused_with_a_remedy(run: Run, arguments: tuple[str, ...], code: int, said: str) -> None:
@@ -328,6 +337,26 @@ def test_an_interrupted_fit_goes_on_where_it_was(run: Run, tmp_path: Path) -> No
         assert twice[name]["confidence"] == pytest.approx(sample["confidence"], abs=1e-5)
     one, two = calipers.Bias.read(whole), calipers.Bias.read(halves)
     assert [two(n) for n in (1, 8, 64)] == pytest.approx([one(n) for n in (1, 8, 64)], abs=1e-4)
+
+
+def test_other_tasks_of_the_same_ids_are_measured_anew(run: Run, tmp_path: Path) -> None:
+    tasks, out = tasks_file(tmp_path / "tasks.jsonl"), tmp_path / "b.json"
+    run("fit", str(tasks), "-o", str(out))
+    first = calipers.Bias.read(out)
+    tasks.write_text(tasks.read_text().replace("x1 = ", "something else = "))
+    assert "13 of 14 tasks are measured already" in run("fit", str(tasks), "-o", str(out)).err
+    assert calipers.Bias.read(out).data != first.data  # the file's digest
+
+
+def test_a_damaged_store_and_a_torn_archive_are_said_to_be_so(run: Run, tmp_path: Path) -> None:
+    tasks, out = tasks_file(tmp_path / "tasks.jsonl"), tmp_path / "b.json"
+    (tmp_path / "b.json.samples.jsonl").write_text("nonsense\n")
+    damaged = run("fit", str(tasks), "-o", str(out))
+    assert damaged.code == 6
+    assert "remove it to measure anew" in damaged.err
+    torn = tmp_path / "torn.jsonl.gz"
+    torn.write_bytes(gzip.compress(tasks.read_bytes())[:-20])
+    assert run("fit", str(torn), "-o", str(tmp_path / "c.json")).code == 3
 
 
 def test_samples_of_other_lengths_are_not_mixed(run: Run, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ PREFIX, SUFFIX = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 
 
 def encoded(*texts: str, longest: int = 8, context: int | None = None, crop: bool = True, reads: int = 1000) -> Canvas:
-    return encode(Template(texts), Scripted(["?"] * (len(texts) - 1), context=reads), longest, context, crop)
+    model = Scripted(["?"] * (len(texts) - 1), context=reads)
+    return encode(Template(texts), model, [longest] * (len(texts) - 1), context, crop)
 
 
 def words(canvas: Canvas) -> list[str]:
@@ -111,3 +112,9 @@ def test_text_between_holes_that_does_not_fit_is_an_error():
 def test_a_hole_that_leaves_no_room_for_text_is_an_error(longest):
     with pytest.raises(ContextError, match="lower max_length"):
         encoded("a", "b", longest=longest, reads=20)
+
+
+def test_holes_of_known_lengths_leave_more_room_for_the_text():
+    model = Scripted(["?", "?"], context=40)
+    assert encode(Template((PREFIX, "", SUFFIX)), model, [2, 8]).cropped != (0, 0)
+    assert len(encode(Template((PREFIX, "", SUFFIX)), model, [2, 8])) == 40 - 2 - 8

@@ -245,6 +245,10 @@ def test_a_fill_says_what_made_it():
         "search": repr(search),
         "decoder": repr(decoder),
         "seed": 7,
+        "empty": "None",
+        "trim_echo": False,
+        "passes": 3,
+        "context": 4096,
         "calipers": calipers.__version__,
     }
     assert set(fill.timings) == {"encode", "search", "decode", "total"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from calipers.canvas import Canvas
 from calipers.errors import ContextError
 from calipers.models.base import MaskModel
@@ -11,8 +13,10 @@ from calipers.template import Template
 _SUFFIX_SHARE = 1 / 3
 
 
-def encode(template: Template, model: MaskModel, longest: int, context: int | None = None, crop: bool = True) -> Canvas:
-    """A canvas with empty holes, with room for every hole to grow to `longest`.
+def encode(
+    template: Template, model: MaskModel, longest: Sequence[int], context: int | None = None, crop: bool = True
+) -> Canvas:
+    """A canvas with empty holes, with room for each hole to grow to its `longest`.
 
     context  tokens to use at most; None: all the model reads
     crop     cut the far left and far right of a longer text (never between holes), or refuse it
@@ -20,12 +24,12 @@ def encode(template: Template, model: MaskModel, longest: int, context: int | No
     What is kept does not depend on a hole's length, so all lengths are judged in one context.
     """
     limit = model.context if context is None else min(context, model.context)
-    room = limit - longest * template.holes
+    room = limit - sum(longest)
     texts = [tuple(model.encode(text)) for text in template.texts]
     total, inner = sum(map(len, texts)), sum(map(len, texts[1:-1]))
     if inner > room or room < 1:
         raise ContextError(
-            f"{template.holes} hole(s) of up to {longest} tokens and {inner} tokens between them do not fit a "
+            f"{template.holes} hole(s) of up to {max(longest)} tokens and {inner} tokens between them do not fit a "
             f"context of {limit} tokens ({model.card.name} reads {model.context}); lower max_length, "
             "or fill fewer holes at once."
         )

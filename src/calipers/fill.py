@@ -24,10 +24,10 @@ class Fill:
     lengths      tokens of each hole as decoded (a decoder may have grown or trimmed the choice)
     landscapes   what was probed of each hole (of its last pass), with the length chosen
     probes       lengths scored
-    forwards     model calls: batches of canvases asked for together
+    forwards     model calls: rounds of canvases asked for together (a round too large for the device runs in parts)
     passes       rounds over the holes until no length changed (1 for one hole)
     timings      seconds: encode, search, decode, total
-    model        name, revision, device and dtype, bias, search, decoder, seed, version
+    made_with    model, revision, device and dtype, bias, search, decoder, seed and the other settings, version
     notes        what the user should know: text cropped, a foreign bias, an echo trimmed
     """
 

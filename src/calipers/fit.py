@@ -24,15 +24,18 @@ WEIGHTINGS = ("standard_error", "as_printed")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One fitting sample: its id, the oracle length L*, and Φ at each probe length."""
+    """One fitting sample: its id, the oracle length L*, Φ at each probe length, and how many tokens were not read."""
 
     id: str
     oracle_length: int
     confidence: Mapping[int, float]
+    cropped: int = 0
 
 
 def means(samples: Iterable[Sample], window: int = WINDOW) -> dict[int, tuple[int, float]]:
     """For each probe length, how many samples count and the mean of their confidence."""
+    if window < 0:
+        raise ArgumentError(f"window={window} must be 0 or more tokens.")
     kept: dict[int, list[float]] = {}
     for sample in samples:
         for length, value in sample.confidence.items():

@@ -62,7 +62,7 @@ class Infiller:
 
     def __init__(
         self,
-        model: MaskModel | str | None = None,
+        model: MaskModel | str | Path | None = None,
         *,
         search: Search | None = None,
         decoder: Decoder | None = None,
@@ -77,8 +77,10 @@ class Infiller:
         for name, value in (("passes", passes), ("context", context)):
             if value is not None and value < 1:
                 raise ArgumentError(f"{name}={value} must be at least 1.")
+        if not 0 <= seed < 1 << 63:
+            raise ArgumentError(f"seed={seed} must be 0 or more and less than 2**63.")
         named = None if bias is None else find_bias(bias)  # before a model is loaded for nothing
-        if model is None or isinstance(model, str):
+        if model is None or isinstance(model, str | Path):
             from calipers.models.card import DEFAULT
             from calipers.models.load import load
 
@@ -109,7 +111,10 @@ class Infiller:
         searches: Sequence[Searches] | None = None,
         at_once: int = 16,
     ) -> list[Fill]:
-        """Fill templates side by side, sharing forwards; each answer is what it would be alone."""
+        """Fill templates side by side, sharing forwards; each answer is what it would be alone.
+
+        A fill's timings count the time it was under way, the others' share of it included.
+        """
         templates = list(templates)
         if searches is not None and len(searches) != len(templates):
             raise ArgumentError(f"{len(searches)} searches for {len(templates)} template(s); give one each.")
@@ -153,6 +158,10 @@ class Infiller:
             "search": "; ".join(used),
             "decoder": repr(self.decoder),
             "seed": self.seed,
+            "empty": repr(self.empty),
+            "trim_echo": self.trim_echo,
+            "passes": self.passes,
+            "context": min(self.context or self.model.context, self.model.context),
             "calipers": __version__,
         }
 
@@ -163,7 +172,7 @@ class Infiller:
         each = list(search) if isinstance(search, Sequence) else [search] * template.holes
         if len(each) != template.holes:
             raise ArgumentError(f"{len(each)} searches for {template.holes} hole(s); give one, or one each.")
-        longest = max(self.decoder.max_length, *(one.max_length for one in each))
+        longest = [max(self.decoder.max_length, one.max_length) for one in each]
         canvas = encode(template, self.model, longest, self.context, self.crop)
         measuring = Measuring(canvas, each, self.bias, self.passes, self.empty)
         return _Filling(self, template, measuring, time.perf_counter() - started)
@@ -249,7 +258,7 @@ def infill(
     prefix: str,
     suffix: str = "",
     *,
-    model: MaskModel | str | None = None,
+    model: MaskModel | str | Path | None = None,
     length: int | None = None,
     init: int | None = None,
     patience: int = 4,

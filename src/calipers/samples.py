@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from calipers.bias import NONE
 from calipers.drive import Ask, Done, drive
@@ -24,11 +26,11 @@ def measure(
     """Φ of every task at every length, each task as it is done."""
 
     def job(task: Task) -> Generator[Ask, None, Sample]:
-        canvas = encode(Template.around(task.prefix, task.suffix), model, max(lengths))
+        canvas = encode(Template.around(task.prefix, task.suffix), model, [max(lengths)])
         prober = Prober(0, NONE)
         yield from prober.measure(canvas, lengths)
         confidence = {n: phi for (n,), phi in prober.known.items()}
-        return Sample(task.id, len(model.encode(task.answer)), confidence)
+        return Sample(task.id, len(model.encode(task.answer)), confidence, sum(canvas.cropped))
 
     for _, event in drive(model, (job(task) for task in tasks), at_once):
         if isinstance(event, Done):
@@ -39,43 +41,57 @@ class Store:
     """Measured samples in a JSON-lines file, so that an interrupted fit goes on where it was.
 
     The first line says what was measured with what; a file of another model or other lengths
-    is refused, not mixed.
+    is refused, not mixed. Each sample carries a digest of its task, so that another task of the
+    same id is measured anew.
     """
 
     def __init__(self, path: Path, model: MaskModel, lengths: Sequence[int]) -> None:
         self.path = path
         self.head = {
             "model": model.card.id,
-            "name": model.card.name,
             "revision": model.card.revision,
             "device": model.device,
             "lengths": list(lengths),
         }
 
-    def read(self) -> dict[str, Sample]:
-        """The samples that are there already; a last line cut off by a crash is dropped."""
+    def read(self, tasks: Sequence[Task]) -> dict[str, Sample]:
+        """The samples of these tasks that are there already; a last line cut off by a crash is dropped."""
         if not self.path.exists() or not self.path.stat().st_size:
             return {}
-        text = self.path.read_text("utf-8")
-        complete, _, torn = text.rpartition("\n")
+        complete, _, torn = self.path.read_text("utf-8").rpartition("\n")
         if torn:
             self.path.write_text(complete + "\n" if complete else "", "utf-8")
-        lines = complete.split("\n") if complete else []
-        if lines and json.loads(lines[0]) != self.head:
+        try:
+            lines: list[Any] = [json.loads(line) for line in complete.split("\n")] if complete else [self.head]
+            head = lines.pop(0)
+            samples = {line.pop("digest"): line for line in lines}
+        except (ValueError, KeyError, AttributeError) as broken:
+            raise BiasError(f"{self.path} is damaged ({broken!r}); remove it to measure anew.") from None
+        if head != self.head:
             raise BiasError(
-                f"{self.path} holds samples of {lines[0]}, not of {json.dumps(self.head)}; "
+                f"{self.path} holds samples of {json.dumps(head)}, not of {json.dumps(self.head)}; "
                 "name another output, or remove the file."
             )
-        samples = (json.loads(line) for line in lines[1:])
+        there = {task.id: samples[digest(task)] for task in tasks if digest(task) in samples}
         return {
-            s["id"]: Sample(s["id"], s["oracle_length"], {int(n): phi for n, phi in s["confidence"].items()})
-            for s in samples
+            name: Sample(
+                name,
+                line["oracle_length"],
+                {int(n): phi for n, phi in line["confidence"].items()},
+                line["cropped"],
+            )
+            for name, line in there.items()
         }
 
-    def append(self, sample: Sample) -> None:
-        """Add one sample, on disk when this returns."""
+    def append(self, task: Task, sample: Sample) -> None:
+        """Add the sample of a task, on disk when this returns."""
         new = not self.path.exists() or not self.path.stat().st_size
         with self.path.open("a", encoding="utf-8") as file:
             if new:
                 file.write(json.dumps(self.head) + "\n")
-            file.write(json.dumps(asdict(sample)) + "\n")
+            file.write(json.dumps({**asdict(sample), "digest": digest(task)}) + "\n")
+
+
+def digest(task: Task) -> str:
+    """What tells a task from another of the same id."""
+    return sha256(json.dumps(asdict(task)).encode()).hexdigest()[:16]

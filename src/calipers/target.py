@@ -52,7 +52,7 @@ class Target:
         last = self.last if self.last is not None else self.line
         if not 1 <= self.line <= last <= len(lines):
             raise TemplateError(
-                f"{self.path} has lines 1 to {len(lines)}, and {self._place()} is not among them; "
+                f"{self.path} has lines 1 to {len(lines)} (its end), and {self._place()} is not among them; "
                 "name lines that are there, the first before the last."
             )
         if self.last is not None:

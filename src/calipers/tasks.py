@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def read_tasks(path: Path) -> list[Task]:
     try:
         data = path.read_bytes()
         text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as broken:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as broken:
         raise TargetError(f"{path} cannot be read as UTF-8 JSON lines ({broken}); name another file.") from None
     tasks = []
     for number, line in enumerate(text.split("\n"), 1):

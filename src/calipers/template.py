@@ -23,6 +23,8 @@ class Template:
                 "after each hole, or use Template.parse on a text with a marker."
             )
         for text in self.texts:
+            if not isinstance(text, str):
+                raise TemplateError(f"A text of the template is {text!r}, not a string; give '' for an empty one.")
             try:
                 text.encode("utf-8")
             except UnicodeEncodeError as bad:

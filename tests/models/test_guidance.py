@@ -75,8 +75,10 @@ def test_all_else_is_the_models(parity):
     model = parity("dream")
     guided = Guided(model, 1.0)
     assert isinstance(guided, MaskModel)
-    assert (guided.card.id, guided.context, guided.device) == (model.card.id, model.context, model.device)
-    assert guided.card.name == f"{model.card.name} guided 1"  # results must say so
+    assert (guided.card.revision, guided.context, guided.device) == (model.card.revision, model.context, model.device)
+    # Results must say so, and a bias fitted with guidance is another than one without.
+    assert guided.card.name == f"{model.card.name} guided 1"
+    assert guided.card.id == f"{model.card.id} guided 1"
     assert guided.encode("ab") == model.encode("ab")
     assert guided.decode(model.encode("ab")) == "ab"
 

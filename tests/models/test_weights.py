@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from calipers.errors import ModelError
-from calipers.models.backbone import Shape
+from calipers.models.backbone import Norm, Shape
 from calipers.models.config import Config
 from calipers.models.llada import LLADA
 from calipers.models.load import load
@@ -188,3 +188,14 @@ def test_loading_costs_the_weights_and_where_they_are_converted_one_shard(large,
     assert weights > 200e6
     assert cost <= weights + slack + (shard if wanted != stored else 0)
     assert cost >= weights  # else something was not measured
+
+
+def test_in_bfloat16_the_norm_is_taken_in_float32_and_cast_before_its_weight():
+    norm = Norm(64, 1e-6)
+    with torch.no_grad():
+        norm.weight.copy_(torch.rand(64) + 0.5)
+        x = torch.randn(9, 64).bfloat16()
+        wide = x.float()
+        quotient = wide * (wide.square().mean(-1, keepdim=True) + 1e-6).rsqrt()
+        half = norm.bfloat16()
+        assert torch.equal(half(x), quotient.bfloat16() * half.weight)

@@ -17,6 +17,7 @@ from calipers.cli.options import (
     decode_options,
     model_options,
     read_source,
+    reading_options,
     search_options,
     text_options,
 )
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     help="Cut the end of a fill that repeats the beginning of the text after it. Default: off.",
 )
 @decode_options
+@reading_options
 @model_options
 @click.option("--only", is_flag=True, help="Print the fill alone. Default: the whole text.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything about the fill as JSON. Default: off.")
@@ -100,10 +102,13 @@ def command(**values: Any) -> None:
 
 
 def _check_outputs(values: dict[str, Any]) -> None:
-    ways = {"--json": "as_json", "--diff": "diff", "--in-place": "in_place", "--output": "output", "--only": "only"}
-    given = [flag for flag, name in ways.items() if values[name]]
-    if len(given) > 1:
-        raise click.UsageError(f"{' and '.join(given)} both say where the fill goes; give one of them.")
+    for ways, what in (
+        ({"--json": "as_json", "--diff": "diff", "--only": "only", "--in-place": "in_place"}, "what is written"),
+        ({"--in-place": "in_place", "--output": "output"}, "where the fill goes"),
+    ):
+        given = [flag for flag, name in ways.items() if values[name]]
+        if len(given) > 1:
+            raise click.UsageError(f"{' and '.join(given)} both say {what}; give one of them.")
 
 
 def _check_files(values: dict[str, Any], source: Source) -> None:
@@ -138,18 +143,20 @@ def _write(values: dict[str, Any], source: Source, fill: Fill) -> None:
             )
         write_atomically(source.path, fill.whole)
     elif values["output"]:
-        write_atomically(values["output"], fill.whole)
-    elif values["as_json"]:
-        out.write(fill.to_json(indent=2).encode() + b"\n")
-    elif values["diff"]:
-        out.write(unified(source.original, fill.whole, str(source.path)).encode())
-    elif values["only"]:
-        out.write("\n".join(fill.texts).encode())
-        if sys.stdout.isatty():
-            out.write(b"\n")
+        write_atomically(values["output"], _content(values, source, fill))
     else:
-        out.write(fill.whole.encode())
-    out.flush()
+        out.write(_content(values, source, fill).encode())
+        if values["only"] and sys.stdout.isatty():
+            out.write(b"\n")
+        out.flush()
+
+
+def _content(values: dict[str, Any], source: Source, fill: Fill) -> str:
+    if values["as_json"]:
+        return fill.to_json(indent=2) + "\n"
+    if values["diff"]:
+        return unified(source.original, fill.whole, str(source.path))
+    return "\n".join(fill.texts) if values["only"] else fill.whole
 
 
 def unified(old: str, new: str, path: str) -> str:

@@ -6,6 +6,7 @@ import platform
 import shlex
 import sys
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from calipers.tasks import read_tasks
     required=True,
     help="The bias file to write; measured samples are kept beside it in OUTPUT.samples.jsonl.",
 )
-@click.option("--limit", type=int, help="Use the first so many tasks only. Default: all.")
+@click.option("--limit", type=click.IntRange(min=1), help="Use the first so many tasks only. Default: all.")
 @click.option(
     "--lengths",
     default=",".join(map(str, LENGTHS)),
@@ -37,7 +38,7 @@ from calipers.tasks import read_tasks
 )
 @click.option(
     "--window",
-    type=int,
+    type=click.IntRange(min=0),
     default=WINDOW,
     show_default=True,
     help="Leave out lengths this near the oracle length, in tokens.",
@@ -70,13 +71,14 @@ def command(**values: Any) -> None:
     from calipers.samples import Store, measure
 
     store = Store(store_path, model, lengths)
-    done = store.read()
+    done = store.read(tasks)
+    by_id = {task.id: task for task in tasks}
     missing = [task for task in tasks if task.id not in done]
     if done:
         click.echo(f"{len(tasks) - len(missing)} of {len(tasks)} tasks are measured already ({store_path}).", err=True)
     steps = track(measure(model, missing, lengths), "measuring", total=len(missing), console=Console(stderr=True))
     for sample in steps:
-        store.append(sample)
+        store.append(by_id[sample.id], sample)
         done[sample.id] = sample
     samples = [done[task.id] for task in tasks]
     bias = fit_bias(
@@ -84,12 +86,14 @@ def command(**values: Any) -> None:
         name=output.stem,
         model=model.card.id,
         revision=model.card.revision,
-        data=str(values["tasks"]),
+        data=f"{values['tasks']} (sha256 {sha256(values['tasks'].read_bytes()).hexdigest()[:16]})",
         window=values["window"],
         weighting=values["weighting"],
         made_with=_made_with(model.device),
     )
     bias.save(output)
+    if cropped := sum(sample.cropped > 0 for sample in samples):
+        click.echo(f"note: {cropped} of {len(samples)} tasks were longer than the context and cropped.", err=True)
     click.echo(" length     N   mean Φ     B(L)")
     for length, (count, mean) in means(samples, values["window"]).items():
         click.echo(f"{length:7d} {count:5d}   {mean:6.3f}   {bias(length):6.3f}")

@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 Values = dict[str, Any]
+_DRAWING = {"rank", "temperature", "top_p", "top_k"}
+# The options each decoder has; given to another they are an error.
+_TAKES = {
+    "denoise": _DRAWING | {"steps", "tokens_per_step", "block", "threshold"},
+    "daedal": {"low", "high", "block"},
+    "dreamon": _DRAWING,
+}
 
 
 def _stack(*decorators: Callable[[F], F]) -> Callable[[F], F]:
@@ -63,6 +70,19 @@ def model_options(function: F) -> F:
             help="auto (bfloat16 where the device computes in it, else float32), bfloat16 or float32.",
         ),
         click.option(
+            "--guidance",
+            type=float,
+            default=0.0,
+            show_default=True,
+            help="Classifier-free guidance scale; 0 is none. Doubles the work.",
+        ),
+    )(function)
+
+
+def reading_options(function: F) -> F:
+    """By which bias lengths are judged, and how much text is read."""
+    return _stack(
+        click.option(
             "--bias", help="Length bias: paper, none, or a file from `calipers fit`. Default: the model card's."
         ),
         click.option(
@@ -72,13 +92,6 @@ def model_options(function: F) -> F:
             "--refuse-long",
             is_flag=True,
             help="Refuse a text longer than the context. Default: crop its far ends and say so.",
-        ),
-        click.option(
-            "--guidance",
-            type=float,
-            default=0.0,
-            show_default=True,
-            help="Classifier-free guidance scale; 0 is none. Doubles the work.",
         ),
     )(function)
 
@@ -99,9 +112,7 @@ def search_options(search: str, max_length: int) -> Callable[[F], F]:
         click.option(
             "--patience",
             type=int,
-            default=4,
-            show_default=True,
-            help="Lengths in a row without a new best that end a direction of the climb.",
+            help="Lengths in a row without a new best that end a direction of the climb. Default: 4.",
         ),
         click.option(
             "--step", type=int, default=1, show_default=True, help="Distance between lengths tried, in tokens."
@@ -122,19 +133,11 @@ def decode_options(function: F) -> F:
             help="denoise keeps the length found; daedal grows it; dreamon is for that checkpoint.",
         ),
         click.option("--rank", type=click.Choice(ranks), help="Which positions go first. Default: the model card's."),
-        click.option(
-            "--temperature",
-            type=float,
-            default=0.0,
-            show_default=True,
-            help="0 takes the most probable token; above 0 draws.",
-        ),
+        click.option("--temperature", type=float, help="0 takes the most probable token; above 0 draws. Default: 0."),
         click.option(
             "--top-p", type=float, help="Draw from the nucleus of this mass, 0 to 1. Default: the model card's, else 1."
         ),
-        click.option(
-            "--top-k", type=int, default=0, show_default=True, help="Draw from the k most probable tokens; 0 is all."
-        ),
+        click.option("--top-k", type=int, help="Draw from the k most probable tokens; 0 is all. Default: 0."),
         click.option("--steps", type=int, help="Denoising steps in all. Default: one a token."),
         click.option("--tokens-per-step", type=int, help="Tokens committed a step (instead of --steps). Default: 1."),
         click.option(
@@ -143,21 +146,9 @@ def decode_options(function: F) -> F:
         click.option(
             "--threshold", type=float, help="Also commit every token at least this probable, 0 to 1. Default: off."
         ),
-        click.option(
-            "--low",
-            type=float,
-            default=0.4,
-            show_default=True,
-            help="daedal: below this confidence a mask is expanded.",
-        ),
-        click.option(
-            "--high",
-            type=float,
-            default=0.9,
-            show_default=True,
-            help="daedal: above this confidence a token is committed.",
-        ),
-        click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything drawn."),
+        click.option("--low", type=float, help="daedal: below this confidence a mask is expanded. Default: 0.4."),
+        click.option("--high", type=float, help="daedal: above this confidence a token is committed. Default: 0.9."),
+        click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything drawn, 0 or more."),
     )(function)
 
 
@@ -204,12 +195,13 @@ def build_search(values: Values, holes: int = 1) -> list[Search]:
                 f"--length is given {len(lengths)} times for {holes} hole(s); give it once, or once each."
             )
         return [Fixed(length) for length in lengths]
-    # All checked here, whichever search is chosen: a mistyped number is an error, not a surprise later.
     longest = values["max_length"]
     init = min(8, longest) if values["init"] is None else values["init"]
-    climb = HillClimb(init, values["patience"], values["step"], longest)
     if values["search"] == "climb":
-        return [climb] * holes
+        patience = 4 if values["patience"] is None else values["patience"]
+        return [HillClimb(init, patience, values["step"], longest)] * holes
+    if values["init"] is not None or values["patience"] is not None:
+        raise click.UsageError("--init and --patience belong to --search climb; exhaustive scores every length.")
     return [Exhaustive(longest, values["step"])] * holes
 
 
@@ -228,6 +220,8 @@ def build_model(values: Values) -> MaskModel:
         from calipers.models.guidance import Guided
 
         model = Guided(model, values["guidance"])
+    if not model.card.file:
+        click.echo(f"{model.card.name}: licence of the weights: {model.card.licence}", err=True)
     return model
 
 
@@ -235,21 +229,15 @@ def check_decoder(values: Values) -> Callable[[MaskModel], Decoder]:
     """Check the decoding options before a model is loaded; finish with what its card says."""
     from calipers.decode import Daedal, Denoise, DreamOn
 
-    given = {k: values[k] for k in ("rank", "top_p", "threshold", "steps", "tokens_per_step", "block")}
-    given = {k: v for k, v in given.items() if v is not None}
     kind = values["decoder"]
-    takes = {
-        "denoise": set(given),
-        "daedal": {"block"},
-        "dreamon": {"rank", "top_p"},
-    }[kind]
-    if wrong := sorted(set(given) - takes):
+    given = {name: values[name] for names in _TAKES.values() for name in names if values[name] is not None}
+    if wrong := sorted(set(given) - _TAKES[kind]):
         names = ", ".join("--" + name.replace("_", "-") for name in wrong)
-        raise click.UsageError(f"--decoder {kind} does not take {names}; leave out or use --decoder denoise.")
+        raise click.UsageError(f"--decoder {kind} does not take {names}; leave out or use another decoder.")
     if kind == "daedal":
-        daedal = Daedal(values["low"], values["high"], max_length=values["max_length"], **given)
+        daedal = Daedal(max_length=values["max_length"], **given)
         return lambda _: daedal
-    drawing = Denoise(temperature=values["temperature"], top_k=values["top_k"], **given)
+    drawing = Denoise(**given)
 
     def finish(model: MaskModel) -> Decoder:
         full = replace(

@@ -15,6 +15,7 @@ from calipers.cli.options import (
     build_search,
     model_options,
     read_source,
+    reading_options,
     search_options,
     text_options,
 )
@@ -24,6 +25,7 @@ from calipers.errors import TemplateError
 @click.command("probe", short_help="Measure one hole and draw its landscape.")
 @text_options
 @search_options("exhaustive", 32)
+@reading_options
 @model_options
 @click.option("--json", "as_json", is_flag=True, help="Print the landscape as JSON. Default: off.")
 @click.option(

@@ -4,8 +4,9 @@ A step, in the left-most block that still has masks:
     commit every position more confident than `high`; if there is none, the most confident one;
     replace the least confident of the others by `factor` masks, if it is below `low`.
 
-The first stage and the end-of-text gate are left out, as in the paper: a hole has no
-end-of-text. Confidence is the probability of the most probable token.
+The first stage is left out, as in the paper. So is the gate of the published code that stops
+growing once end-of-text is likely: here end-of-text cannot stand in a hole, so it would never
+close. Confidence is the probability of the most probable token.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Denoise:
     top_p, top_k     what is drawn from: the nucleus of this mass, the k best (0: all)
     steps            steps in all (at most one a mask, at least one a block)
     tokens_per_step  tokens committed a step; give this or steps, neither means one
-    block            holes are filled left to right in blocks of so many tokens (None: one block)
+    block            masks are committed left to right in blocks of so many, all holes' in one row (None: one block)
     threshold        a step also commits every token at least this probable
     """
 

@@ -46,8 +46,10 @@ class Norm(nn.Module):
         self.eps = eps
 
     def forward(self, x: Tensor) -> Tensor:
-        """x / rms(x) · weight."""
-        return F.rms_norm(x, x.shape[-1:], self.weight, self.eps)
+        """x / rms(x) · weight, the quotient in float32 and cast back before the product, as the families do."""
+        if x.dtype == torch.float32:
+            return F.rms_norm(x, x.shape[-1:], self.weight, self.eps)
+        return F.rms_norm(x.float(), x.shape[-1:], None, self.eps).to(x.dtype) * self.weight
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

@@ -52,8 +52,9 @@ def fetch(hub_id: str, revision: str) -> Path:
 
 
 def cached(hub_id: str, revision: str) -> Path | None:
-    """The folder in the hub's cache, or None if the checkpoint was never fetched."""
+    """The folder in the hub's cache, or None if its weights were never fetched."""
     from huggingface_hub import try_to_load_from_cache
 
     found = try_to_load_from_cache(hub_id, "config.json", revision=revision)
-    return Path(found).parent if isinstance(found, str) else None
+    folder = Path(found).parent if isinstance(found, str) else None
+    return folder if folder and any(folder.glob("*.safetensors")) else None

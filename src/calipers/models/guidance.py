@@ -28,7 +28,9 @@ class Guided:
             raise ArgumentError(f"guidance={scale} must be a finite number above 0; leave it out for none.")
         self.model = model
         self.scale = scale
-        self.card = replace(model.card, name=f"{model.card.name} guided {scale:g}")
+        self.card = replace(
+            model.card, name=f"{model.card.name} guided {scale:g}", id=f"{model.card.id} guided {scale:g}"
+        )
 
     @property
     def context(self) -> int:

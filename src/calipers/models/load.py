@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +22,7 @@ FAMILIES = {family.model_type: family for family in (LLADA, DREAM, OWN)}
 
 
 def load(
-    name: str = DEFAULT,
+    name: str | Path = DEFAULT,
     *,
     revision: str | None = None,
     card: str | None = None,
@@ -38,9 +39,14 @@ def load(
     """
     where = pick_device(device)
     kind = pick_dtype(dtype, where)
+    name = str(name)
     facts = find_card(card or name)
     if card is not None and facts is None:
         raise ArgumentError(f"card={card!r} is not known; known: {', '.join(cards())}.")
+    if card is not None and (own := find_card(name)) is not None and own.file:
+        raise ArgumentError(
+            f"card={card!r} is for a local folder or a copy, and model {name!r} has its own; name both."
+        )
     path = Path(name).expanduser()
     bundled = card is None and facts is not None and facts.file
     if revision is not None and (bundled or path.exists()):
@@ -61,6 +67,8 @@ def load(
     revision = revision or (named.revision if named else "main")
     hub_id = named.id if named else name
     folder = files.fetch(hub_id, revision)
+    # A snapshot's folder is named by the commit that a branch or tag stood for.
+    revision = folder.name if re.fullmatch("[0-9a-f]{40}", folder.name) else revision
     known = replace(facts, id=hub_id, revision=revision) if facts else _card(name, folder, revision)
     return load_folder(folder, known, where, kind)
 
