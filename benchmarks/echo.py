@@ -11,8 +11,6 @@ tame programs a model writes for these tasks; it is no sandbox.
 from __future__ import annotations
 
 import argparse
-import ast
-import gzip
 import json
 import random
 import resource
@@ -20,23 +18,11 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import calipers
 from calipers.seam import echo
-
-
-def single_line(task: dict[str, str], rng: random.Random) -> dict[str, str]:
-    """The same program with one line of its function's body missing, newline included."""
-    whole = task["prompt"] + task["canonical_solution"] + task["suffix"]
-    functions = [node for node in ast.parse(whole).body if isinstance(node, ast.FunctionDef)]
-    function = next(node for node in functions if node.name == task["entry_point"])
-    documented = ast.get_docstring(function) is not None
-    lines = whole.split("\n")
-    first = function.body[documented].lineno - 1 if len(function.body) > documented else function.lineno
-    at = rng.choice([i for i in range(first, function.end_lineno or len(lines)) if lines[i].strip()])
-    answer = lines[at] + "\n"
-    prompt, suffix = "".join(f"{line}\n" for line in lines[:at]), "\n".join(lines[at + 1 :])
-    return task | {"prompt": prompt, "canonical_solution": answer, "suffix": suffix}
+from lines import read, single_line
 
 
 def passes(task: dict[str, str], completion: str) -> bool:
@@ -75,12 +61,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the choice of lines (default 0)")
     parser.add_argument("--dtype", default="auto", help="as for calipers fill (default auto)")
     args = parser.parse_args()
-    tasks = [json.loads(line) for line in gzip.decompress(args.tasks.read_bytes()).splitlines()][: args.limit]
+    tasks = read(args.tasks)[: args.limit]
     rng = random.Random(args.seed)
     tasks = [single_line(task, rng) for task in tasks]
     infiller = calipers.Infiller(calipers.load(dtype=args.dtype))
     search = calipers.Fixed(args.length) if args.length else calipers.HillClimb()
-    rows = []
+    rows: list[dict[str, Any]] = []
     with args.output.open("w") as file:
         for start in range(0, len(tasks), 8):
             some = tasks[start : start + 8]

@@ -14,7 +14,6 @@ and random-span tasks with an answer.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import random
 from collections.abc import Generator
@@ -30,6 +29,7 @@ from calipers.drive import Ask, Done, drive
 from calipers.encode import encode
 from calipers.models.base import MaskModel, Query
 from calipers.probe import Prober
+from lines import read
 
 WINDOWS = (1, 2, 4)
 
@@ -37,9 +37,6 @@ WINDOWS = (1, 2, 4)
 def cases(full: Path, light: Path, seed: int, limit: int) -> list[tuple[str, str, str, str]]:
     """(kind, id, prefix, suffix)."""
     rng = random.Random(seed)
-
-    def read(path: Path) -> list[dict[str, str]]:
-        return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
 
     some = read(light)
     found = [("empty", t["task_id"], t["prompt"], t["suffix"]) for t in read(full) if not t["canonical_solution"]]

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calipers.bias import NONE, PAPER, Bias, find_bias
+from calipers.bias import NONE, PAPER, Bias, find_bias, names
 from calipers.errors import BiasError
+from calipers.models.card import cards
 
 FITTED = Bias(
     a=0.8,
@@ -167,3 +168,11 @@ def test_the_paper_s_bias_is_meant_for_every_model():
 
 def test_a_bias_of_unknown_origin_warns_of_nothing():
     assert Bias(1, 1, 1, 1, 1).foreign("anything", "main") is None
+
+
+def test_the_bias_that_ships_is_found_by_name_and_belongs_to_the_bundled_model():
+    bias, card = find_bias("calipers-135m"), cards()["calipers-135m"]
+    assert bias.foreign(card.id, card.revision) is None
+    assert bias.foreign("llada", "main") is not None
+    assert len(bias.samples) == len(set(bias.samples)) == 100
+    assert "calipers-135m" in names()

@@ -93,7 +93,7 @@ class Bias:
             values: dict[str, Any] = json.loads(path.read_text("utf-8"))
         except FileNotFoundError:
             raise BiasError(
-                f"bias {str(path)!r} is neither a known name ({', '.join(NAMED)}) nor a file that is there; "
+                f"bias {str(path)!r} is neither a known name ({', '.join(names())}) nor a file that is there; "
                 "`calipers fit` makes one."
             ) from None
         except (json.JSONDecodeError, UnicodeDecodeError, OSError) as broken:
@@ -123,10 +123,20 @@ PAPER = Bias(
 # Dividing by one: the search "without LB" of the paper's ablation.
 NONE = Bias(a=0.0, b=0.0, c=0.0, d=0.0, e=1.0, name="none", portable=True)
 NAMED = {"paper": PAPER, "none": NONE}
+# Fitted artefacts that ship with calipers, by file name.
+SHIPPED = Path(__file__).parent / "biases"
+
+
+def names() -> list[str]:
+    """The biases that have a name."""
+    return [*NAMED, *sorted(path.stem for path in SHIPPED.glob("*.json"))]
 
 
 def find_bias(bias: str | Path | Bias) -> Bias:
     """A bias by its name, by the path of its file, or as it is."""
     if isinstance(bias, Bias):
         return bias
-    return NAMED.get(str(bias)) or Bias.read(bias)
+    if str(bias) in NAMED:
+        return NAMED[str(bias)]
+    shipped = SHIPPED / f"{bias}.json"
+    return Bias.read(shipped if Path(bias).name == str(bias) and shipped.is_file() else bias)

@@ -83,7 +83,8 @@ def reading_options(function: F) -> F:
     """By which bias lengths are judged, and how much text is read."""
     return _stack(
         click.option(
-            "--bias", help="Length bias: paper, none, or a file from `calipers fit`. Default: the model card's."
+            "--bias",
+            help="Length bias: paper, none, calipers-135m, or a file from `calipers fit`. Default: the model card's.",
         ),
         click.option(
             "--context", type=int, help="Tokens of text and holes to use at most. Default: all the model reads."
