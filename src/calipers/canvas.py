@@ -59,6 +59,10 @@ class Canvas:
         """The number of tokens each hole has now."""
         return tuple(map(len, self.holes))
 
+    def hole_at(self, position: int) -> int:
+        """The hole a position is in."""
+        return next(hole for hole, span in enumerate(self.spans) if position in span)
+
     def __len__(self) -> int:
         return sum(map(len, self.texts)) + sum(map(len, self.holes))
 
@@ -78,3 +82,8 @@ class Canvas:
             for span, hole in zip(self.spans, self.holes, strict=True)
         )
         return replace(self, holes=holes)
+
+
+def beside(lengths: tuple[int, ...], hole: int) -> tuple[int, ...]:
+    """The lengths of all holes but one."""
+    return lengths[:hole] + lengths[hole + 1 :]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 
-from calipers.errors import ArgumentError
+from calipers.check import at_least_one
 from calipers.models.base import MaskModel, Query
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ def drive(
 
     Yields (job's number, ask) before the ask is sent, and (job's number, done) at each end.
     """
-    if at_once < 1:
-        raise ArgumentError(f"at_once={at_once} must be at least 1.")
+    at_least_one(at_once=at_once)
     coming = enumerate(jobs)
     running: dict[int, Generator[Ask, None, T]] = {}
     try:

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack
 from calipers import __version__
 from calipers.bias import Bias, find_bias
 from calipers.canvas import Canvas
+from calipers.check import at_least_one
 from calipers.decode import Decoder, Denoise, decode
 from calipers.drive import Ask, Done, drive
 from calipers.empty import Emptiness
@@ -74,9 +75,7 @@ class Infiller:
         crop: bool = True,
         seed: int = 0,
     ) -> None:
-        for name, value in (("passes", passes), ("context", context)):
-            if value is not None and value < 1:
-                raise ArgumentError(f"{name}={value} must be at least 1.")
+        at_least_one(passes=passes, context=context)
         if not 0 <= seed < 1 << 63:
             raise ArgumentError(f"seed={seed} must be 0 or more and less than 2**63.")
         named = None if bias is None else find_bias(bias)  # before a model is loaded for nothing

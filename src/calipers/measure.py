@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from calipers.bias import Bias
-from calipers.canvas import Canvas
+from calipers.canvas import Canvas, beside
 from calipers.drive import Ask
 from calipers.empty import Emptiness
 from calipers.landscape import Landscape
@@ -77,7 +77,7 @@ class Measuring:
 
     def _measure(self, hole: int) -> Generator[Ask, None, bool]:
         """Measure a hole, unless the others are as they were when it was last measured."""
-        others = self._others(hole)
+        others = beside(self.canvas.lengths, hole)
         if self._seen[hole] == others:
             return False
         again = self._seen[hole] is not None
@@ -97,10 +97,6 @@ class Measuring:
             if (yield from empty.judge(self.canvas, hole)):
                 self._landscapes[hole] = Landscape(landscape.probes, 0, f"{landscape.stop}; judged empty")
                 self._set(hole, 0)
-
-    def _others(self, hole: int) -> tuple[int, ...]:
-        lengths = self.canvas.lengths
-        return lengths[:hole] + lengths[hole + 1 :]
 
     def _set(self, hole: int, length: int) -> None:
         lengths = list(self.canvas.lengths)

@@ -13,7 +13,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from calipers.bias import Bias
-from calipers.canvas import MASK, Canvas
+from calipers.canvas import MASK, Canvas, beside
 from calipers.drive import Ask
 from calipers.errors import ModelError
 from calipers.landscape import Landscape, Probe
@@ -55,13 +55,13 @@ class Prober:
     @property
     def probes(self) -> tuple[Probe, ...]:
         """What was probed beside the other holes as they are now, in the order it was answered."""
-        known = ((key, phi) for key, phi in self.known.items() if self._without(key) == self._beside)
+        known = ((key, phi) for key, phi in self.known.items() if beside(key, self.hole) == self._beside)
         return tuple(self._probe(key[self.hole], phi) for key, phi in known)
 
     def search(self, canvas: Canvas, search: Search) -> Generator[Ask, None, Landscape]:
         """Let a search ask, answer it from the model, return the landscape."""
-        if self._beside != (beside := self._without(canvas.lengths)):
-            self._beside, self._leaders, self._best = beside, {}, -math.inf
+        if self._beside != (others := beside(canvas.lengths, self.hole)):
+            self._beside, self._leaders, self._best = others, {}, -math.inf
         seen: dict[int, float] = {}
         asking = search.lengths()
         try:
@@ -97,9 +97,6 @@ class Prober:
 
     def _at(self, canvas: Canvas, length: int) -> Canvas:
         return canvas.with_hole(self.hole, (MASK,) * length)
-
-    def _without(self, lengths: tuple[int, ...]) -> tuple[int, ...]:
-        return lengths[: self.hole] + lengths[self.hole + 1 :]
 
     def _probe(self, length: int, phi: float) -> Probe:
         return Probe(length, phi, self.bias(length), phi / self.bias(length))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
+from calipers.check import at_least_one
 from calipers.errors import ArgumentError
 
 Asking: TypeAlias = Generator[tuple[int, ...], Mapping[int, float], "Found"]
@@ -79,8 +80,7 @@ class HillClimb:
     max_length: int = 64
 
     def __post_init__(self) -> None:
-        _at_least_one(init=self.init, patience=self.patience, step=self.step)
-        _at_least_one(max_length=self.max_length)
+        at_least_one(init=self.init, patience=self.patience, step=self.step, max_length=self.max_length)
         if self.init > self.max_length:
             raise ArgumentError(
                 f"init={self.init} is above max_length={self.max_length}; lower init or raise max_length."
@@ -122,7 +122,7 @@ class Exhaustive:
     step: int = 1
 
     def __post_init__(self) -> None:
-        _at_least_one(max_length=self.max_length, step=self.step)
+        at_least_one(max_length=self.max_length, step=self.step)
 
     @property
     def init(self) -> int:
@@ -174,9 +174,3 @@ class Fixed:
 def oracle(answer_ids: Sequence[int]) -> Fixed:
     """The upper bound of every search: the length of the true answer, in the model's own tokens."""
     return Fixed(len(answer_ids), "oracle")
-
-
-def _at_least_one(**arguments: int) -> None:
-    for name, value in arguments.items():
-        if value < 1:
-            raise ArgumentError(f"{name}={value} must be at least 1.")

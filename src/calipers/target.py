@@ -45,10 +45,7 @@ class Target:
         """The template of this place in the file's text."""
         if self.line is None:
             return Template.parse(text, marker)
-        # Not str.splitlines, which also cuts at form feeds. The last piece may be empty: a text that
-        # ends with a newline can be continued on the line after.
-        *whole, rest = text.split("\n")
-        lines = [line + "\n" for line in whole] + [rest]
+        lines = split_lines(text)
         last = self.last if self.last is not None else self.line
         if not 1 <= self.line <= last <= len(lines):
             raise TemplateError(
@@ -70,6 +67,15 @@ class Target:
 
     def _place(self) -> str:
         return f"{self.line}-{self.last}" if self.last is not None else f"{self.line}:{self.column}"
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines with their newlines; unlike str.splitlines, cut at newlines alone.
+
+    The last may be empty: a text that ends with a newline can be continued on the line after.
+    """
+    *whole, rest = text.split("\n")
+    return [line + "\n" for line in whole] + [rest]
 
 
 def read_text(path: Path) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from calipers.cli.options import (
     build_infiller,
     build_search,
     decode_options,
+    invocation,
     model_options,
     read_source,
     reading_options,
@@ -22,7 +22,7 @@ from calipers.cli.options import (
     text_options,
 )
 from calipers.errors import TargetError
-from calipers.target import check_writable, read_text, write_atomically
+from calipers.target import check_writable, read_text, split_lines, write_atomically
 
 if TYPE_CHECKING:
     from calipers.fill import Fill
@@ -93,7 +93,7 @@ def command(**values: Any) -> None:
             fill = step.fill
     if fill is None:
         raise AssertionError("a stream ends with its fill")
-    fill.made_with["command"] = shlex.join(["calipers", *sys.argv[1:]])
+    fill.made_with["command"] = invocation()
     if values["plot"]:
         fill.plot(values["plot"])
     _write(values, source, fill)
@@ -163,15 +163,10 @@ def unified(old: str, new: str, path: str) -> str:
     """A diff that `patch` and `git apply` take, a missing last newline included."""
     lines = []
     name = path.lstrip("/")
-    for line in difflib.unified_diff(_lines(old), _lines(new), f"a/{name}", f"b/{name}"):
+    before, after = ([line for line in split_lines(text) if line] for text in (old, new))
+    for line in difflib.unified_diff(before, after, f"a/{name}", f"b/{name}"):
         lines.append(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n")
     return "".join(lines)
-
-
-def _lines(text: str) -> list[str]:
-    """Lines with their newlines; unlike str.splitlines, cut at newlines alone."""
-    *whole, rest = text.split("\n")
-    return [line + "\n" for line in whole] + ([rest] if rest else [])
 
 
 def _report(fill: Fill) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import platform
-import shlex
-import sys
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 import click
 
 from calipers import __version__
-from calipers.cli.options import build_model, model_options
+from calipers.cli.options import build_model, invocation, model_options
 from calipers.errors import ArgumentError
 from calipers.fit import LENGTHS, WEIGHTINGS, WINDOW, fit_bias, means
 from calipers.target import check_writable
@@ -64,6 +62,7 @@ def command(**values: Any) -> None:
     store_path = output.with_name(output.name + ".samples.jsonl")
     check_writable(store_path)
     tasks = read_tasks(values["tasks"])[: values["limit"]]
+    data = f"{values['tasks']} (sha256 {sha256(values['tasks'].read_bytes()).hexdigest()[:16]})"
     model = build_model(values)
     from rich.console import Console
     from rich.progress import track
@@ -86,7 +85,7 @@ def command(**values: Any) -> None:
         name=output.stem,
         model=model.card.id,
         revision=model.card.revision,
-        data=f"{values['tasks']} (sha256 {sha256(values['tasks'].read_bytes()).hexdigest()[:16]})",
+        data=data,
         window=values["window"],
         weighting=values["weighting"],
         made_with=_made_with(model.device),
@@ -120,6 +119,6 @@ def _made_with(device: str) -> dict[str, str]:
         "torch": torch.__version__,
         "python": platform.python_version(),
         "device": device,
-        "command": shlex.join(["calipers", *sys.argv[1:]]),
+        "command": invocation(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import warnings
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from calipers.decode.denoise import RANKS
 from calipers.errors import CalipersWarning, TemplateError
 from calipers.search import Exhaustive, Fixed, HillClimb, Search
 from calipers.target import Target, read_text
@@ -124,7 +126,6 @@ def search_options(search: str, max_length: int) -> Callable[[F], F]:
 
 def decode_options(function: F) -> F:
     """How masks become tokens."""
-    ranks = ["low_confidence", "entropy", "margin", "random"]
     return _stack(
         click.option(
             "--decoder",
@@ -133,7 +134,7 @@ def decode_options(function: F) -> F:
             show_default=True,
             help="denoise keeps the length found; daedal grows it; dreamon is for that checkpoint.",
         ),
-        click.option("--rank", type=click.Choice(ranks), help="Which positions go first. Default: the model card's."),
+        click.option("--rank", type=click.Choice(RANKS), help="Which positions go first. Default: the model card's."),
         click.option("--temperature", type=float, help="0 takes the most probable token; above 0 draws. Default: 0."),
         click.option(
             "--top-p", type=float, help="Draw from the nucleus of this mass, 0 to 1. Default: the model card's, else 1."
@@ -183,6 +184,11 @@ def read_source(values: Values) -> Source:
     place = Target.parse(target)
     text = read_text(place.path)
     return Source(place.template(text, marker), text, place.path)
+
+
+def invocation() -> str:
+    """The command line as it was given, for results to carry."""
+    return shlex.join(["calipers", *sys.argv[1:]])
 
 
 def build_search(values: Values, holes: int = 1) -> list[Search]:
@@ -259,8 +265,7 @@ def build_infiller(values: Values, search: Search) -> Infiller:
     from calipers.infiller import Infiller
 
     finish = check_decoder(values) if "decoder" in values else None
-    if values["bias"] is not None:
-        find_bias(values["bias"])
+    bias = None if values["bias"] is None else find_bias(values["bias"])
     model = build_model(values)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalipersWarning)  # they come again as notes
@@ -268,7 +273,7 @@ def build_infiller(values: Values, search: Search) -> Infiller:
             model,
             search=search,
             decoder=finish(model) if finish else None,
-            bias=values["bias"],
+            bias=bias,
             empty=values.get("empty", False),
             trim_echo=values.get("trim_echo", False),
             context=values["context"],

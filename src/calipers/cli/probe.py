@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import click
 from calipers.cli.options import (
     build_infiller,
     build_search,
+    invocation,
     model_options,
     read_source,
     reading_options,
@@ -55,7 +54,7 @@ def command(**values: Any) -> None:
         made = infiller.made_with()
         landscape.plot(values["plot"], f"{made['model']} · bias {made['bias']}")
     if values["as_json"]:
-        made_with = {**infiller.made_with(), "command": shlex.join(["calipers", *sys.argv[1:]])}
+        made_with = {**infiller.made_with(), "command": invocation()}
         click.echo(json.dumps({**landscape.to_dict(), "made_with": made_with}, ensure_ascii=False, indent=2))
         return
     from calipers.cli.view import print_landscapes

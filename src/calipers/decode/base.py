@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from calipers.canvas import Canvas
 from calipers.drive import Ask
-from calipers.errors import ArgumentError
 from calipers.models.base import Query
 
 if TYPE_CHECKING:
@@ -54,17 +53,3 @@ def decode(
     except StopIteration as end:
         final: Canvas = end.value
         return final
-
-
-def check_fraction(**arguments: float | None) -> None:
-    """Refuse what is no share between 0 and 1."""
-    for name, value in arguments.items():
-        if value is not None and not 0 < value <= 1:
-            raise ArgumentError(f"{name}={value} must be above 0 and at most 1.")
-
-
-def check_positive(**arguments: int | None) -> None:
-    """Refuse counts below 1."""
-    for name, value in arguments.items():
-        if value is not None and value < 1:
-            raise ArgumentError(f"{name}={value} must be at least 1.")

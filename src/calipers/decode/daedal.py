@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calipers.canvas import MASK, Canvas
-from calipers.decode.base import Denoising, check_fraction, check_positive
+from calipers.check import at_least_one, fraction
+from calipers.decode.base import Denoising
 from calipers.errors import ArgumentError
 from calipers.models.base import Query
 
@@ -35,8 +36,8 @@ class Daedal:
     block: int = 32
 
     def __post_init__(self) -> None:
-        check_fraction(low=self.low, high=self.high)
-        check_positive(max_length=self.max_length, block=self.block)
+        fraction(low=self.low, high=self.high)
+        at_least_one(max_length=self.max_length, block=self.block)
         if self.factor < 2:
             raise ArgumentError(f"factor={self.factor} would not grow a hole; give 2 or more.")
         if self.low >= self.high:
@@ -71,7 +72,6 @@ class Daedal:
         unsure = [r for r in rows if confidence[r] < self.low and window[r] not in changes]
         if unsure:
             where = window[min(unsure, key=confidence.__getitem__)]
-            length = next(len(span) for span in canvas.spans if where in span)
-            room = max(0, self.max_length - length)
+            room = max(0, self.max_length - canvas.lengths[canvas.hole_at(where)])
             changes[where] = (MASK,) * (1 + min(self.factor - 1, room))
         return changes

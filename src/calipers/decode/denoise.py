@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from calipers.canvas import Canvas
-from calipers.decode.base import Denoising, check_fraction, check_positive
+from calipers.check import at_least_one, fraction
+from calipers.decode.base import Denoising
 from calipers.errors import ArgumentError
 from calipers.models.base import Query
 
@@ -51,8 +52,8 @@ class Denoise:
             raise ArgumentError(f"temperature={self.temperature} must be 0 or a finite number above.")
         if self.top_k < 0:
             raise ArgumentError(f"top_k={self.top_k} must be 0 (all) or more.")
-        check_fraction(top_p=self.top_p, threshold=self.threshold)
-        check_positive(steps=self.steps, tokens_per_step=self.tokens_per_step, block=self.block)
+        fraction(top_p=self.top_p, threshold=self.threshold)
+        at_least_one(steps=self.steps, tokens_per_step=self.tokens_per_step, block=self.block)
         if self.steps is not None and self.tokens_per_step is not None:
             raise ArgumentError(
                 f"steps={self.steps} and tokens_per_step={self.tokens_per_step} both say how fast; give one."

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from calipers.canvas import MASK, Canvas
-from calipers.decode.base import Denoising, check_positive
+from calipers.check import at_least_one
+from calipers.decode.base import Denoising
 from calipers.decode.denoise import Denoise
 from calipers.errors import ArgumentError
 from calipers.models.base import Query
@@ -34,7 +35,7 @@ class DreamOn:
     drawing: Denoise = field(default_factory=lambda: Denoise(rank="entropy"))
 
     def __post_init__(self) -> None:
-        check_positive(max_length=self.max_length)
+        at_least_one(max_length=self.max_length)
         if self.budget is not None and self.budget < 0:
             raise ArgumentError(f"budget={self.budget} must be 0 or more expansions.")
         for name in ("steps", "tokens_per_step", "block", "threshold"):
@@ -75,10 +76,10 @@ class DreamOn:
         return canvas
 
     def _full(self, canvas: Canvas, where: int) -> bool:
-        return len(next(span for span in canvas.spans if where in span)) >= self.max_length
+        return canvas.lengths[canvas.hole_at(where)] >= self.max_length
 
     def _deleted(self, canvas: Canvas, where: int) -> list[int]:
         if not self.sweep:
             return [where]
-        span = next(span for span in canvas.spans if where in span)
+        span = canvas.spans[canvas.hole_at(where)]
         return [p for p in canvas.masked if p in span and p >= where]

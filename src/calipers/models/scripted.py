@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 # After the 256 bytes: the length-changing tokens, so that DreamOn's rule can be tested.
 EXPAND, DELETE, SIZE = 256, 257, 258
-Confidence = Callable[[int, int], float]
 
 
 def peaked(oracle_length: int, bias: Bias = PAPER) -> Callable[[int], float]:
@@ -88,7 +87,7 @@ class Scripted:
             yield torch.stack(rows) if rows else torch.empty(0, SIZE)
 
     def _predict_one(self, query: Query, position: int) -> tuple[int, float]:
-        hole = next(i for i, span in enumerate(query.canvas.spans) if position in span)
+        hole = query.canvas.hole_at(position)
         if hole >= len(self.answers):
             raise ArgumentError(f"Scripted has {len(self.answers)} answer(s), and was asked of hole {hole + 1}.")
         span = query.canvas.spans[hole]

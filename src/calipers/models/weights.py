@@ -62,9 +62,10 @@ def read(
     `beyond` are tensors that must not be there: those of one layer more than the config says.
     """
     wanted = {theirs: ours for ours, theirs in names.items()}
+    expected = {theirs: sizes[ours] for theirs, ours in wanted.items()}
     found: dict[str, Path] = {}
     for file in files:
-        for theirs in _checked(file, {theirs: sizes[ours] for theirs, ours in wanted.items()}, beyond):
+        for theirs in _checked(file, expected, beyond):
             if theirs in found:
                 raise ModelError(
                     f"Tensor {theirs} is in {found[theirs]} and again in {file}; "
@@ -132,15 +133,11 @@ def assemble(shape: Shape, tensors: Iterable[tuple[str, Tensor]], device: str, d
 
 def random_weights(shape: Shape, device: str, dtype: torch.dtype, seed: int = 0) -> Backbone:
     """A backbone of a given shape with random weights: for measuring, never for filling."""
-    with torch.device("meta"):
-        backbone = Backbone(shape)
     generator = torch.Generator(device).manual_seed(seed)
-    for name, parameter in list(backbone.named_parameters()):
-        owner, _, leaf = name.rpartition(".")
-        made = torch.empty(parameter.shape, device=device, dtype=dtype)
-        if "norm" in name:
-            made.fill_(1.0)
-        else:
-            made.normal_(0.0, 0.02, generator=generator)
-        setattr(backbone.get_submodule(owner), leaf, nn.Parameter(made, requires_grad=False))
-    return backbone.eval()
+
+    def made() -> Iterator[tuple[str, Tensor]]:
+        for name, size in sizes(shape).items():
+            tensor = torch.empty(size, device=device, dtype=dtype)
+            yield name, tensor.fill_(1.0) if "norm" in name else tensor.normal_(0.0, 0.02, generator=generator)
+
+    return assemble(shape, made(), device, dtype)
