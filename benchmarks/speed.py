@@ -115,7 +115,7 @@ class Plain:
 
 def ours(model: TransformerModel, search: HillClimb, canvas: Canvas) -> Answer:
     """The library's own composition, below text."""
-    measuring = Measuring(canvas, [search], PAPER)
+    measuring = Measuring(canvas, [search], PAPER, look=Denoise().look)
 
     def job() -> Generator[Ask, None, Answer]:
         measured = yield from measuring.run()

@@ -66,6 +66,6 @@ def history(decoder: Decoder, model: MaskModel, canvas: Canvas, seed: int = 0) -
         while True:
             seen.append(query.canvas)
             (logits,) = model.predict([query])
-            query = steps.send(logits)
+            query = steps.send(decoder.look(logits) if decoder.look else logits)
     except StopIteration as end:
         return [*seen, end.value]

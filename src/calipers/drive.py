@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 
 from calipers.check import at_least_one
-from calipers.models.base import MaskModel, Query
+from calipers.look import Look
+from calipers.models.base import Looking, MaskModel, Query
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,14 +25,16 @@ Stage: TypeAlias = Literal["search", "decode"]
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Queries for the model, and `take(index, logits)`, called once for each as it is answered.
+    """Queries for the model, and `take(index, rows)`, called once for each as it is answered.
 
-    Logits are large; a taker reduces them at once and keeps only what it needs.
+    With a `look`, rows are what it keeps of each position; without, they are the logits. Those
+    are large: a taker reduces them at once and keeps only what it needs.
     """
 
     queries: tuple[Query, ...]
     take: Callable[[int, Tensor], None]
     stage: Stage
+    look: Look | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,15 @@ def answer(model: MaskModel, asks: Sequence[Ask]) -> None:
     if not flat:
         return
     flat.sort(key=lambda one: len(one[0].queries[one[1]].canvas))
-    answers = model.predict([ask.queries[index] for ask, index in flat])
-    for (ask, index), logits in zip(flat, answers, strict=True):
-        ask.take(index, logits)
+    queries, looks = [ask.queries[index] for ask, index in flat], [ask.look for ask, _ in flat]
+    for (ask, index), rows in zip(flat, _look(model, queries, looks), strict=True):
+        ask.take(index, rows)
+
+
+def _look(model: MaskModel, queries: Sequence[Query], looks: Sequence[Look | None]) -> Iterator[Tensor]:
+    """What the looks keep; a model that can look at all rows of a forward at once does so itself."""
+    if isinstance(model, Looking):
+        yield from model.look(queries, looks)
+        return
+    for logits, look in zip(model.predict(queries), looks, strict=True):
+        yield logits if look is None else look(logits)

@@ -173,7 +173,7 @@ class Infiller:
             raise ArgumentError(f"{len(each)} searches for {template.holes} hole(s); give one, or one each.")
         longest = [max(self.decoder.max_length, one.max_length) for one in each]
         canvas = encode(template, self.model, longest, self.context, self.crop)
-        measuring = Measuring(canvas, each, self.bias, self.passes, self.empty)
+        measuring = Measuring(canvas, each, self.bias, self.passes, self.empty, self.decoder.look)
         return _Filling(self, template, measuring, time.perf_counter() - started)
 
 

@@ -15,6 +15,7 @@ from calipers.canvas import Canvas, beside
 from calipers.drive import Ask
 from calipers.empty import Emptiness
 from calipers.landscape import Landscape
+from calipers.look import Look
 from calipers.probe import Prober
 from calipers.search import Search
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 class Measured:
     """Every hole at its length, all masks; the landscapes; and what is already known of the first step.
 
-    `first` maps hole positions to logits: each winner's, where the other holes were then as they are now.
+    `first` maps hole positions to what the decoder needs of them: each winner's, where the other holes were
+    then as they are now.
     """
 
     canvas: Canvas
@@ -45,10 +47,11 @@ class Measuring:
         bias: Bias,
         passes: int = 3,
         empty: Emptiness | None = None,
+        look: Look | None = None,
     ) -> None:
         self.canvas = canvas.with_masks([search.init for search in searches])
         self.searches = list(searches)
-        self.probers = [Prober(hole, bias) for hole in range(len(searches))]
+        self.probers = [Prober(hole, bias, look) for hole in range(len(searches))]
         self.turn = 0
         self._limit = passes
         self._empty = empty

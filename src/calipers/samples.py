@@ -14,6 +14,7 @@ from calipers.drive import Ask, Done, drive
 from calipers.encode import encode
 from calipers.errors import BiasError
 from calipers.fit import LENGTHS, Sample
+from calipers.look import Look
 from calipers.models.base import MaskModel
 from calipers.probe import Prober
 from calipers.tasks import Task
@@ -27,9 +28,9 @@ def measure(
 
     def job(task: Task) -> Generator[Ask, None, Sample]:
         canvas = encode(Template.around(task.prefix, task.suffix), model, [max(lengths)])
-        prober = Prober(0, NONE)
+        prober = Prober(0, NONE, Look())
         yield from prober.measure(canvas, lengths)
-        confidence = {n: phi for (n,), phi in prober.known.items()}
+        confidence = {n: seen.confidence for (n,), seen in prober.known.items()}
         return Sample(task.id, len(model.encode(task.answer)), confidence, sum(canvas.cropped))
 
     for _, event in drive(model, (job(task) for task in tasks), at_once):

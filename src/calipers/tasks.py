@@ -21,12 +21,18 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A hole between two texts and what was there."""
+    """A hole between two texts and what was there.
+
+    test    program text that goes after the filled text and raises if the fill is wrong; empty: there is none
+    group   what the task was made from (HumanEval/0): tasks of one group share a text
+    """
 
     id: str
     prefix: str
     suffix: str
     answer: str
+    test: str = ""
+    group: str = ""
 
 
 def read_tasks(path: Path) -> list[Task]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from calipers.canvas import Canvas
 from calipers.drive import Ask
+from calipers.look import Look
 from calipers.models.base import Query
 
 if TYPE_CHECKING:
@@ -23,22 +24,27 @@ class Decoder(Protocol):
         """The longest a hole may become by this decoder's own doing; 0 if it never grows one."""
         ...
 
+    @property
+    def look(self) -> Look | None:
+        """What it needs of a position's logits; None: all of them."""
+        ...
+
     def canvases(self, canvas: Canvas, seed: int) -> Denoising:
-        """Yield the canvas so far, with the positions to predict; receive their logits; return the last."""
+        """Yield the canvas so far, with the positions to predict; receive what `look` keeps; return the last."""
         ...
 
 
 def decode(
     decoder: Decoder, canvas: Canvas, seed: int = 0, first: Mapping[int, Tensor] | None = None
 ) -> Generator[Ask, None, Canvas]:
-    """Run a decoder; `first` holds logits, by position, that are already known of the first canvas."""
+    """Run a decoder; `first` holds what its look keeps, by position, where that is known of the first canvas."""
     import torch
 
     steps = decoder.canvases(canvas, seed)
     answers: list[Tensor] = []
 
-    def take(_: int, logits: Tensor) -> None:
-        answers.append(logits)
+    def take(_: int, rows: Tensor) -> None:
+        answers.append(rows)
 
     try:
         query = next(steps)
@@ -47,7 +53,7 @@ def decode(
             if known and first is not None and all(p in first for p in query.positions):
                 answers.append(torch.stack([first[p] for p in query.positions]))
             else:
-                yield Ask((query,), take, "decode")
+                yield Ask((query,), take, "decode", decoder.look)
             first = None
             query = steps.send(answers.pop())
     except StopIteration as end:

@@ -18,6 +18,7 @@ from calipers.canvas import MASK, Canvas
 from calipers.check import at_least_one, fraction
 from calipers.decode.base import Denoising
 from calipers.errors import ArgumentError
+from calipers.look import PROBABILITY, TOKEN, Look
 from calipers.models.base import Query
 
 
@@ -43,15 +44,17 @@ class Daedal:
         if self.low >= self.high:
             raise ArgumentError(f"low={self.low} must be below high={self.high}.")
 
+    @property
+    def look(self) -> Look:
+        """The most probable token and its probability."""
+        return Look()
+
     def canvases(self, canvas: Canvas, seed: int = 0) -> Denoising:
         """The loop; greedy, so the seed changes nothing."""
-        from calipers.decode.rank import chosen
-
         while window := self._window(canvas):
-            logits = yield Query(canvas, window)
-            tokens = logits.argmax(-1)
-            changes = self._changes(canvas, window, chosen(logits, tokens).tolist(), tokens.tolist())
-            canvas = canvas.edit(changes)
+            rows = (yield Query(canvas, window)).tolist()
+            confidence, tokens = [row[PROBABILITY] for row in rows], [int(row[TOKEN]) for row in rows]
+            canvas = canvas.edit(self._changes(canvas, window, confidence, tokens))
         return canvas
 
     def _window(self, canvas: Canvas) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from calipers.canvas import Canvas
 from calipers.check import at_least_one, fraction
 from calipers.decode.base import Denoising
 from calipers.errors import ArgumentError
+from calipers.look import PROBABILITY, RANK, TOKEN, Look
 from calipers.models.base import Query
 
 if TYPE_CHECKING:
@@ -64,6 +65,12 @@ class Denoise:
         """A plain denoiser never grows a hole."""
         return 0
 
+    @property
+    def look(self) -> Look | None:
+        """Greedy needs three numbers a position; what is drawn needs the logits."""
+        drawn = self.temperature > 0 or self.rank == "random"
+        return None if drawn else Look(self.rank, self.top_p, self.top_k)
+
     def canvases(self, canvas: Canvas, seed: int = 0) -> Denoising:
         """The loop."""
         import torch
@@ -74,8 +81,8 @@ class Denoise:
             for count in counts:
                 if not left:  # the threshold was generous
                     break
-                logits = yield Query(canvas, tuple(left))
-                committed = self.commit(logits, count, generator)
+                rows = yield Query(canvas, tuple(left))
+                committed = self.take(rows, count) if self.look else self.commit(rows, count, generator)
                 canvas = canvas.edit({left[row]: (token,) for row, token in committed.items()})
                 left = [p for row, p in enumerate(left) if row not in committed]
         return canvas
@@ -93,18 +100,26 @@ class Denoise:
         return [(b, spread(len(b), until - since)) for b, (since, until) in zip(blocks, pairwise(ends), strict=True)]
 
     def commit(self, logits: Tensor, count: int, generator: torch.Generator | None) -> dict[int, int]:
-        """The rows to commit and their tokens."""
+        """The rows of logits to commit and their tokens."""
+        if self.look:
+            return self.take(self.look(logits), count)
+        import torch
+
         from calipers.decode.rank import chosen, rank
         from calipers.decode.sampling import draw
 
         tokens, logs = draw(logits, self.temperature, self.top_p, self.top_k, generator)
-        order = rank(self.rank, logits, tokens, logs, generator).sort(descending=True, stable=True).indices
-        rows = set(order[:count].tolist())
+        scores = rank(self.rank, logits, tokens, logs, generator)
+        return self.take(torch.stack((tokens.float(), chosen(logits, tokens), scores), 1).cpu(), count)
+
+    def take(self, rows: Tensor, count: int) -> dict[int, int]:
+        """The rows to commit and their tokens: the best-ranked, and all that are sure enough."""
+        seen = rows.tolist()
+        order = sorted(range(len(seen)), key=lambda row: seen[row][RANK], reverse=True)
+        committed = set(order[:count])
         if self.threshold is not None:
-            sure = chosen(logits, tokens) >= self.threshold
-            rows |= set(sure.nonzero()[:, 0].tolist())
-        ids = tokens.tolist()
-        return {row: ids[row] for row in sorted(rows)}
+            committed |= set((rows[:, PROBABILITY] >= self.threshold).nonzero()[:, 0].tolist())
+        return {row: int(seen[row][TOKEN]) for row in sorted(committed)}
 
 
 def spread(tokens: int, steps: int) -> list[int]:

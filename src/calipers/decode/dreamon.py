@@ -52,6 +52,10 @@ class DreamOn:
             )
         return cls(card.expand_id, card.delete_id, **options)  # type: ignore[arg-type]
 
+    @property
+    def look(self) -> None:
+        """All logits: which tokens may come depends on the position."""
+
     def canvases(self, canvas: Canvas, seed: int = 0) -> Denoising:
         """The loop."""
         import torch

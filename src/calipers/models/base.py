@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from calipers.canvas import Canvas
+from calipers.look import Look
 from calipers.models.card import Card
 
 if TYPE_CHECKING:
@@ -67,4 +68,13 @@ class MaskModel(Protocol):
         They come one by one, so that a caller who reduces each at once holds few of them.
         Forbidden ids are at minus infinity.
         """
+        ...
+
+
+@runtime_checkable
+class Looking(Protocol):
+    """A model that can also take looks at all rows of a forward together; one that cannot is asked for logits."""
+
+    def look(self, queries: Sequence[Query], looks: Sequence[Look | None]) -> Iterator[Tensor]:
+        """For each query, in order, what its look keeps of its positions, or their logits if it has none."""
         ...

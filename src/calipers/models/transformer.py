@@ -13,6 +13,7 @@ from torch import Tensor
 
 from calipers.canvas import MASK
 from calipers.errors import ContextError, ModelError, OutOfMemory
+from calipers.look import Look
 from calipers.models.backbone import Backbone
 from calipers.models.base import Query
 from calipers.models.card import Card
@@ -84,11 +85,15 @@ class TransformerModel:
 
     def predict(self, queries: Sequence[Query]) -> Iterator[Tensor]:
         """Logits of every query, in order; neighbours of like length share a forward."""
+        return self.look(queries, [None] * len(queries))
+
+    def look(self, queries: Sequence[Query], looks: Sequence[Look | None]) -> Iterator[Tensor]:
+        """The same, reduced to what each query's look keeps, if it has one."""
         rows = [self.row(query) for query in queries]
         start = 0
         while start < len(rows):
             stop = self._reach(rows, queries, start)
-            yield from self._forward(queries[start:stop], rows[start:stop])
+            yield from self._forward(queries[start:stop], rows[start:stop], looks[start:stop])
             start = stop
 
     def row(self, query: Query) -> tuple[list[int], int]:
@@ -121,10 +126,12 @@ class TransformerModel:
                 return at
         return len(rows)
 
-    def _forward(self, queries: Sequence[Query], rows: Sequence[tuple[list[int], int]]) -> list[Tensor]:
+    def _forward(
+        self, queries: Sequence[Query], rows: Sequence[tuple[list[int], int]], looks: Sequence[Look | None]
+    ) -> list[Tensor]:
         """One forward; where it does not fit, two of half the size, and smaller ones from then on."""
         try:
-            return self._compute(queries, rows)
+            return self._compute(queries, rows, looks)
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as failure:
             if not _is_memory(failure):
                 raise
@@ -135,10 +142,15 @@ class TransformerModel:
                 ) from None
         half = len(rows) // 2
         self._tokens = max(len(row[0]) for row in rows) * half
-        return self._forward(queries[:half], rows[:half]) + self._forward(queries[half:], rows[half:])
+        return [
+            *self._forward(queries[:half], rows[:half], looks[:half]),
+            *self._forward(queries[half:], rows[half:], looks[half:]),
+        ]
 
     @torch.inference_mode()
-    def _compute(self, queries: Sequence[Query], rows: Sequence[tuple[list[int], int]]) -> list[Tensor]:
+    def _compute(
+        self, queries: Sequence[Query], rows: Sequence[tuple[list[int], int]], looks: Sequence[Look | None]
+    ) -> list[Tensor]:
         width = max(len(ids) for ids, _ in rows)
         padding = self._mask_id  # never attended to
         ids = torch.tensor([row + [padding] * (width - len(row)) for row, _ in rows], device=self.where)
@@ -157,6 +169,12 @@ class TransformerModel:
         for query, part in zip(queries, parts, strict=True):
             if not query.controls and self._controls:
                 part[:, self._rarely] = -torch.inf
+        for look in {look for look in looks if look is not None}:
+            at = [index for index, one in enumerate(looks) if one == look]
+            seen = look(logits if len(at) == len(parts) else torch.cat([parts[index] for index in at]))
+            kept = torch.split(seen, [len(queries[index].positions) for index in at])
+            for index, some in zip(at, kept, strict=True):
+                parts[index] = some
         return parts
 
     def _indices(self, ids: Iterable[int]) -> Tensor:
