@@ -6,24 +6,31 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from calipers.search import Signal
+
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One scored length."""
+    """One scored length; `entropy` is its mean negative entropy, where that was looked for."""
 
     length: int
     confidence: float
     bias: float
     calibrated: float
+    entropy: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Landscape:
-    """The probes of one hole in the order a sequential search visits them, the choice, and why it stopped."""
+    """The probes of one hole in the order a sequential search visits them, the choice, and why it stopped.
+
+    `signal` is what the search was sent: the calibrated confidence, or the entropy, where bias had no say.
+    """
 
     probes: tuple[Probe, ...]
     length: int
     stop: str
+    signal: Signal = "confidence"
 
     @property
     def by_length(self) -> tuple[Probe, ...]:
@@ -42,7 +49,7 @@ class Landscape:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Landscape:
         """What `to_dict` gave."""
-        return cls(tuple(Probe(**p) for p in values["probes"]), values["length"], values["stop"])
+        return cls(**{**values, "probes": tuple(Probe(**p) for p in values["probes"])})
 
     def plot(self, path: str | Path, title: str = "") -> Path:
         """Draw Φ, B and Φ/B over L into a PNG, SVG or PDF file (needs the `plot` extra)."""

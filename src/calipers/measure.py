@@ -7,7 +7,7 @@ current lengths, in passes until a pass changes nothing or `passes` are done.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from calipers.bias import Bias
@@ -98,7 +98,7 @@ class Measuring:
                 continue  # a fixed length is an order
             self.turn = hole
             if (yield from empty.judge(self.canvas, hole)):
-                self._landscapes[hole] = Landscape(landscape.probes, 0, f"{landscape.stop}; judged empty")
+                self._landscapes[hole] = replace(landscape, length=0, stop=f"{landscape.stop}; judged empty")
                 self._set(hole, 0)
 
     def _set(self, hole: int, length: int) -> None:

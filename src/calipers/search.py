@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from typing import ClassVar, Literal, Protocol, TypeAlias
 
 from calipers.check import at_least_one
 from calipers.errors import ArgumentError
 
+Signal: TypeAlias = Literal["confidence", "entropy"]
 Asking: TypeAlias = Generator[tuple[int, ...], Mapping[int, float], "Found"]
 
 
@@ -31,6 +32,11 @@ class Found:
 
 class Search(Protocol):
     """What a search must offer."""
+
+    @property
+    def signal(self) -> Signal:
+        """What it is sent of a length: Φ/B ("confidence") or mean negative entropy, by no bias ("entropy")."""
+        ...
 
     @property
     def max_length(self) -> int:
@@ -74,6 +80,7 @@ class HillClimb:
     both directions at once.
     """
 
+    signal: ClassVar[Signal] = "confidence"
     init: int = 8
     patience: int = 4
     step: int = 1
@@ -118,6 +125,7 @@ class HillClimb:
 class Exhaustive:
     """Score every length from 1 to `max_length`; the shortest of equal maxima wins."""
 
+    signal: ClassVar[Signal] = "confidence"
     max_length: int = 64
     step: int = 1
 
@@ -144,6 +152,7 @@ class Exhaustive:
 class Fixed:
     """No search: the length is given. `oracle` builds one from a known answer."""
 
+    signal: ClassVar[Signal] = "confidence"
     length: int
     reason: str = "fixed"
 
