@@ -1,17 +1,32 @@
 """Confidence of a hole, and a prober that asks for nothing twice."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calipers import MASK, Exhaustive, Fixed, HillClimb, Query, Scripted, infill
+from calipers import (
+    MASK,
+    Exhaustive,
+    Fixed,
+    HillClimb,
+    Infiller,
+    Query,
+    Regression,
+    Scripted,
+    Template,
+    find,
+    infill,
+)
 from calipers.bias import NONE, PAPER
 from calipers.canvas import Canvas
 from calipers.decode import Denoise
 from calipers.drive import Done, drive
 from calipers.errors import CalipersError, ModelError
-from calipers.probe import Prober, confidence
+from calipers.look import Look
+from calipers.probe import Prober, confidence, entropy
 from pretend import Chaotic, Coupled
 
 EMPTY = Canvas(((1, 2, 3), (4, 5)), ((),))
@@ -148,3 +163,85 @@ def test_a_faster_decoder_saves_its_first_forward_too():
     model = Scripted(["x" * 10])
     fill = infill("a", "b", model=model, init=10, decoder=Denoise(steps=3))
     assert fill.forwards == 1 + 2
+
+
+def negative_entropy(model, length):
+    """E of a length of the hole alone, in double precision."""
+    masks = EMPTY.with_masks([length])
+    (logits,) = model.predict([Query(masks, masks.positions)])
+    p = logits.double().softmax(-1)
+    return float((p * p.log()).sum(-1).mean())
+
+
+@given(st.integers(1, 9), st.integers(2, 40), st.integers(0, 10**6), st.sampled_from([0.01, 1.0, 30.0]))
+def test_entropy_is_the_mean_of_p_log_p_over_the_hole(rows, size, seed, scale):
+    logits = torch.randn(rows, size, generator=torch.Generator().manual_seed(seed)) * scale
+    p = logits.double().softmax(-1)
+    assert entropy(logits) == pytest.approx(float((p * p.clamp_min(1e-300).log()).sum(-1).mean()), abs=1e-4)
+
+
+looks = st.sampled_from([None, Look(), Look("margin"), Look(entropy=True)])
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), looks, st.sampled_from(["all", "powers"]))
+def test_a_search_by_entropy_is_sent_entropies_by_no_bias_and_the_landscape_keeps_both(seed, look, among):
+    landscape, _ = probed(Chaotic(seed), Regression(12, among), prober=Prober(0, PAPER, look))
+    expected = {n: negative_entropy(Chaotic(seed), n) for n in range(1, 13)}
+    wanted = find(Regression(12, among), lambda lengths: [expected[n] for n in lengths])
+    assert landscape.length == wanted.length
+    assert landscape.signal == "entropy"
+    assert [probe.length for probe in landscape.probes] == [n for n, _ in wanted.visited]
+    plain, _ = probed(Chaotic(seed), Exhaustive(12))
+    calibrated = {probe.length: probe.calibrated for probe in plain.probes}
+    for probe in landscape.probes:
+        assert probe.entropy == pytest.approx(expected[probe.length], abs=1e-4)
+        assert probe.calibrated == pytest.approx(calibrated[probe.length], abs=1e-6)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), looks)
+def test_what_was_seen_without_entropy_is_asked_again_for_it_and_then_never(seed, look):
+    model = Chaotic(seed)
+    first, prober = probed(model, HillClimb(4, 2, 1, 8), prober=Prober(0, PAPER, look))
+    before = lengths_asked(model)
+    probed(model, Regression(8), prober=prober)
+    after = lengths_asked(model)[len(before) :]
+    had = set(before) if look and look.entropy else set()
+    assert sorted(after) == sorted(set(range(1, 9)) - had)
+    again, _ = probed(model, HillClimb(4, 2, 1, 8), prober=prober)
+    probed(model, Regression(8), prober=prober)
+    assert len(lengths_asked(model)) == len(before) + len(after)
+    assert again.length == first.length
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10**6), st.sampled_from([Denoise(), Denoise("entropy"), Denoise(temperature=1.0)]))
+def test_a_fill_after_a_search_by_entropy_is_the_fill_at_that_length(seed, decoder):
+    infiller = Infiller(Chaotic(seed), search=Regression(12), decoder=decoder, bias=PAPER)
+    fill = infiller.fill(Template.around("abc", "de"))
+    known = infiller.fill(Template.around("abc", "de"), search=Fixed(fill.length))
+    assert fill.ids == known.ids
+    assert (fill.landscape.signal, fill.probes) == ("entropy", 12)
+    if decoder.look:  # the first step is known
+        assert fill.forwards == 1 + fill.length - 1
+
+
+def test_a_regression_fills_a_hole_whose_confidence_peaks_at_its_answer():
+    # Between the powers Φ falls like a line in log L but for a bump at 11; so, nearly, does the entropy.
+    model = Scripted(["x" * 11], lambda n: 0.9 if n == 11 else 0.8 - 0.1 * math.log(n))
+    fill = Infiller(model, search=Regression(32)).fill(Template.around("a", "b"))
+    assert fill.text == "x" * 11
+    assert "entropy" in str(fill.landscape).split("\n")[0]
+
+
+def test_holes_searched_by_entropy_and_by_confidence_share_a_first_step():
+    def best(hole, lengths):
+        return (5, 7)[hole]
+
+    model = Coupled(best)
+    fill = Infiller(model, search=HillClimb(max_length=16)).fill(
+        Template(("ab", "cd", "ef")), search=[Regression(16), HillClimb(max_length=16)]
+    )
+    assert [landscape.signal for landscape in fill.landscapes] == ["entropy", "confidence"]
+    assert fill.lengths[1] == 7

@@ -2,13 +2,15 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from calipers import Exhaustive, Fixed, HillClimb, find, oracle
+from calipers import Exhaustive, Fixed, HillClimb, Regression, find, oracle
 from calipers.bias import PAPER
 from calipers.errors import ArgumentError
+from calipers.search import line
 
 
 def algorithm_1(score, init, patience, step, max_length):
@@ -284,3 +286,106 @@ def test_the_order_of_scores_is_all_that_matters(case):
     ranks = [sorted(values.values()).index for values in (landscape, stretched)]
     assume(all(ranks[0](landscape[n]) == ranks[1](stretched[n]) for n in landscape))
     assert searched(climb, landscape)[0].length == searched(climb, stretched)[0].length
+
+
+# Regression: the first stage of LR-DLLM.
+
+
+@st.composite
+def regressions(draw):
+    """A random landscape and a regression on it."""
+    max_length = draw(st.integers(2, 70))
+    scores = draw(st.lists(st.floats(-8.0, 0.0), min_size=max_length, max_size=max_length))
+    return dict(enumerate(scores, 1)), Regression(max_length, draw(st.sampled_from(["all", "powers"])))
+
+
+def residuals(search, landscape):
+    """What is left of each candidate's score by numpy's own least squares."""
+    powers = [n for n in (1, 2, 4, 8, 16, 32, 64, 128) if n <= search.max_length]
+    design = np.stack([np.ones(len(powers)), np.log(powers)], 1)
+    (intercept, slope), *_ = np.linalg.lstsq(design, np.array([landscape[n] for n in powers]), rcond=None)
+    candidates = powers if search.among == "powers" else landscape
+    return {n: landscape[n] - intercept - slope * math.log(n) for n in candidates}
+
+
+@given(regressions())
+def test_a_regression_finds_what_is_furthest_above_numpy_s_line(case):
+    landscape, search = case
+    found, _ = searched(search, landscape)
+    left = residuals(search, landscape)
+    assert left[found.length] == pytest.approx(max(left.values()), abs=1e-9)
+
+
+@given(regressions())
+def test_a_regression_asks_once_for_every_length_it_may_choose(case):
+    landscape, search = case
+    found, (asked,) = searched(search, landscape)
+    assert asked[: len(search.powers)] == search.powers
+    assert sorted(asked) == sorted(residuals(search, landscape))
+    assert len(set(asked)) == len(asked)
+    assert found.visited == tuple((n, landscape[n]) for n in asked)
+
+
+@given(st.data(), st.sampled_from(["all", "powers"]), st.floats(-9, 9), st.floats(-3, 3), st.floats(1, 9))
+def test_a_bump_is_found_on_any_line_in_log_length(data, among, intercept, slope, height):
+    # A bump on a power pulls the line up with it; there it surely is the highest among four powers or more,
+    # but lengths past the last power may stand higher still.
+    search = Regression(data.draw(st.integers(8 if among == "powers" else 3, 70)), among)
+    others = [n for n in range(1, search.max_length + 1) if n not in search.powers]
+    peak = data.draw(st.sampled_from(search.powers if among == "powers" else others))
+    landscape = {n: intercept + slope * math.log(n) for n in range(1, search.max_length + 1)}
+    landscape[peak] += height
+    assert searched(search, landscape)[0].length == peak
+
+
+@given(regressions(), st.floats(-9, 9), st.floats(-3, 3))
+def test_what_is_linear_in_log_length_changes_nothing(case, intercept, slope):
+    landscape, search = case
+    first, second = sorted(residuals(search, landscape).values())[-1:-3:-1]
+    assume(first - second > 1e-6)
+    tilted = {n: score + intercept + slope * math.log(n) for n, score in landscape.items()}
+    assert searched(search, tilted)[0].length == searched(search, landscape)[0].length
+
+
+def test_a_regression_by_hand():
+    # Through (0, -1), (1, -2), (2, -6) over log2: slope -5/2, middle -3; the residuals of 1, 2, 4 are -1/2, 1, -1/2.
+    landscape = {1: -1.0, 2: -2.0, 3: -3.0, 4: -6.0}
+    intercept, slope = line({n: landscape[n] for n in (1, 2, 4)})
+    assert slope * math.log(2) == pytest.approx(-2.5)
+    assert intercept == pytest.approx(-0.5)
+    assert searched(Regression(4, "powers"), landscape)[0].length == 2
+    # At 3 the line stands at -0.5 - 2.5 * 1.585 = -4.46: 1.46 below the score.
+    found, rounds = searched(Regression(4), landscape)
+    assert found.length == 3
+    assert rounds == [(1, 2, 4, 3)]
+    assert found.stop == "furthest above -0.500 -3.607 log L"
+
+
+@given(st.integers(2, 70), st.sampled_from(["all", "powers"]), st.floats(-9, 9))
+def test_of_equals_a_regression_takes_the_shortest(max_length, among, score):
+    found, _ = searched(Regression(max_length, among), dict.fromkeys(range(1, max_length + 1), score))
+    assert found.length == 1
+
+
+def test_a_regression_is_sent_entropies_and_all_others_calibrated_confidences():
+    assert Regression().signal == "entropy"
+    assert {search.signal for search in (HillClimb(), Exhaustive(), Fixed(3))} == {"confidence"}
+
+
+def test_a_regression_has_no_start_to_change():
+    assert Regression(9).starting_at(3) == Regression(9)
+    assert Regression(5).init == 5
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "remedy"),
+    [
+        (lambda: Regression(1), "max_length=1", "2 or more"),
+        (lambda: Regression(among="even"), "among='even'", "'all' or 'powers'"),
+    ],
+)
+def test_a_regression_that_makes_no_sense_is_refused(make, name, remedy):
+    with pytest.raises(ArgumentError) as refused:
+        make()
+    assert name in str(refused.value)
+    assert remedy in str(refused.value)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from calipers.models.guidance import Guided
     from calipers.models.load import load
     from calipers.models.scripted import Scripted
-    from calipers.search import Exhaustive, Fixed, Found, HillClimb, find, oracle
+    from calipers.search import Exhaustive, Fixed, Found, HillClimb, Regression, find, oracle
     from calipers.template import Template
 
 _HOMES = {
@@ -45,7 +45,7 @@ _HOMES = {
     "calipers.models.guidance": ("Guided",),
     "calipers.models.load": ("load",),
     "calipers.models.scripted": ("Scripted",),
-    "calipers.search": ("Exhaustive", "Fixed", "Found", "HillClimb", "find", "oracle"),
+    "calipers.search": ("Exhaustive", "Fixed", "Found", "HillClimb", "Regression", "find", "oracle"),
     "calipers.template": ("Template",),
 }
 _WHERE = {name: home for home, names in _HOMES.items() for name in names}
@@ -71,6 +71,7 @@ __all__ = [
     "MaskModel",
     "Probe",
     "Query",
+    "Regression",
     "Scripted",
     "Step",
     "Template",

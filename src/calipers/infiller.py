@@ -50,9 +50,10 @@ class Infiller:
     """A model with a search, a bias and a decoder, ready to fill any number of templates.
 
     model       a loaded model, or the name of one (see `calipers.load`); None: the bundled one
-    search      how a length is found: HillClimb(init, patience, step, max_length), Exhaustive, Fixed
+    search      how a length is found: HillClimb(init, patience, step, max_length), Exhaustive, Regression, Fixed
     decoder     how masks become tokens: Denoise, Daedal, DreamOn; None: Denoise as the model's family does
-    bias        name, file or Bias; None: the model card's (the paper's, if nothing was fitted for it)
+    bias        name, file or Bias; None: the model card's (the paper's, if nothing was fitted for it);
+                a search by entropy takes none
     empty       judge whether nothing belongs in a hole at all, and answer length 0 if so
     trim_echo   cut the end of a fill that repeats the beginning of the text after it
     passes      rounds over several holes at most, until no length changes

@@ -58,8 +58,10 @@ class Landscape:
         return draw(self, Path(path), title)
 
     def __str__(self) -> str:
-        rows = ["  length  confidence   bias  calibrated"]
+        wide = self.signal == "entropy"
+        rows = ["  length  confidence   bias  calibrated" + "  entropy" * wide]
         for p in self.by_length:
             mark = "→" if p.length == self.length else " "
-            rows.append(f"{mark} {p.length:6d}  {p.confidence:10.3f}  {p.bias:5.3f}  {p.calibrated:10.3f}")
+            row = f"{mark} {p.length:6d}  {p.confidence:10.3f}  {p.bias:5.3f}  {p.calibrated:10.3f}"
+            rows.append(row if not wide or p.entropy is None else f"{row}  {p.entropy:7.3f}")
         return "\n".join([*rows, f"stopped: {self.stop}"])

@@ -2,6 +2,8 @@
 
     score(L) = Φ(L) / B(L),      L̂ = argmax over the lengths visited.
 
+(`Regression` is of another paper: its score is an entropy, its bias is fitted to each text.)
+
 A search is a frozen object holding hyperparameters. `search.lengths()` is a generator: it
 yields the lengths it must know next, is sent their scores, and returns what it `Found`. It
 never sees a model, so any function of a length can be searched with `find`, and many
@@ -10,6 +12,7 @@ searches can share one forward.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Protocol, TypeAlias
@@ -146,6 +149,63 @@ class Exhaustive:
     def starting_at(self, length: int) -> Exhaustive:
         """No start to change."""
         return self
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """Stage I of LR-DLLM (arXiv 2602.07546, Algorithm 1): the bias is a line, fitted to each text anew.
+
+        E(L) = mean over the hole of Σ_v p log p,      L̂ = argmax E(L) - (w0 + w1 · log L)
+
+    with w0, w1 by least squares through the powers of two up to `max_length`; the shortest of
+    equals wins. The paper takes L̂ from those powers only (`among="powers"`), for its second stage
+    then corrects the length while it decodes. Standing alone, with `among="all"`, the same line
+    is held against every length; these are known to be needed, so all are asked for at once.
+    """
+
+    signal: ClassVar[Signal] = "entropy"
+    max_length: int = 64
+    among: Literal["all", "powers"] = "all"
+
+    def __post_init__(self) -> None:
+        if self.max_length < 2:
+            raise ArgumentError(f"max_length={self.max_length} leaves one length to fit a line to; give 2 or more.")
+        if self.among not in ("all", "powers"):
+            raise ArgumentError(f"among={self.among!r} is not known; give 'all' or 'powers'.")
+
+    @property
+    def init(self) -> int:
+        """Where a hill climb would start."""
+        return min(8, self.max_length)
+
+    @property
+    def powers(self) -> tuple[int, ...]:
+        """1, 2, 4 … up to the longest: where the line is fitted."""
+        return tuple(1 << n for n in range(self.max_length.bit_length()))
+
+    def lengths(self) -> Asking:
+        """The powers of two, and after them all others if they may be chosen."""
+        powers = self.powers
+        others = range(1, self.max_length + 1) if self.among == "all" else ()
+        asked = (*powers, *(n for n in others if n not in powers))
+        scores = yield asked
+        intercept, slope = line({n: scores[n] for n in powers})
+        best = max(sorted(asked), key=lambda n: scores[n] - slope * math.log(n))
+        return Found(best, tuple((n, scores[n]) for n in asked), f"furthest above {intercept:.3f} {slope:+.3f} log L")
+
+    def starting_at(self, length: int) -> Regression:
+        """No start to change."""
+        return self
+
+
+def line(scores: Mapping[int, float]) -> tuple[float, float]:
+    """Intercept and slope of the least-squares line through the scores over log L; two lengths at least."""
+    middle = sum(map(math.log, scores)) / len(scores)
+    apart = {n: math.log(n) - middle for n in scores}
+    # What is apart sums to 0, so any constant may be taken off; this one makes a flat line's slope exactly 0.
+    first = next(iter(scores.values()))
+    slope = sum(apart[n] * (score - first) for n, score in scores.items()) / sum(x * x for x in apart.values())
+    return sum(scores.values()) / len(scores) - slope * middle, slope
 
 
 @dataclass(frozen=True, slots=True)

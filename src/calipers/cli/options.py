@@ -14,7 +14,7 @@ import click
 
 from calipers.decode.denoise import RANKS
 from calipers.errors import CalipersWarning, TemplateError
-from calipers.search import Exhaustive, Fixed, HillClimb, Search
+from calipers.search import Exhaustive, Fixed, HillClimb, Regression, Search
 from calipers.target import Target, read_text
 from calipers.template import MARKER, Template
 
@@ -104,10 +104,11 @@ def search_options(search: str, max_length: int) -> Callable[[F], F]:
     return _stack(
         click.option(
             "--search",
-            type=click.Choice(["climb", "exhaustive"]),
+            type=click.Choice(["climb", "exhaustive", "regression"]),
             default=search,
             show_default=True,
-            help="climb is the paper's Algorithm 1; exhaustive scores every length.",
+            help="climb is the paper's Algorithm 1; exhaustive scores every length; regression too, by entropy "
+            "against a line fitted to each text (LR-DLLM's first stage), without a bias.",
         ),
         click.option(
             "--init", type=int, help="Length the climb starts at, in tokens. Default: 8, or --max-length if less."
@@ -208,8 +209,14 @@ def build_search(values: Values, holes: int = 1) -> list[Search]:
         patience = 4 if values["patience"] is None else values["patience"]
         return [HillClimb(init, patience, values["step"], longest)] * holes
     if values["init"] is not None or values["patience"] is not None:
-        raise click.UsageError("--init and --patience belong to --search climb; exhaustive scores every length.")
-    return [Exhaustive(longest, values["step"])] * holes
+        raise click.UsageError(
+            f"--init and --patience belong to --search climb; {values['search']} scores every length."
+        )
+    if values["search"] == "exhaustive":
+        return [Exhaustive(longest, values["step"])] * holes
+    if values["step"] != 1:
+        raise click.UsageError("--step belongs to --search climb and exhaustive; regression scores every length.")
+    return [Regression(longest)] * holes
 
 
 def build_model(values: Values) -> MaskModel:
