@@ -93,4 +93,4 @@ def _look(model: MaskModel, queries: Sequence[Query], looks: Sequence[Look | Non
         yield from model.look(queries, looks)
         return
     for logits, look in zip(model.predict(queries), looks, strict=True):
-        yield logits if look is None else look(logits)
+        yield logits if look is None else look(logits).cpu()

@@ -29,7 +29,7 @@ class Look:
     entropy: bool = False
 
     def __call__(self, logits: Tensor) -> Tensor:
-        """Rows [n, 3 or 4] in float32, on the CPU; a token's id is a whole number there, exactly."""
+        """Rows [n, 3 or 4] in float32, beside the logits; a token's id is a whole number there, exactly."""
         import torch
 
         best = logits.max(-1)
@@ -45,7 +45,7 @@ class Look:
         columns.append(self._ranked(logits, best.indices, probability, plain_entropy))
         if self.entropy and plain_entropy is not None:
             columns.append(plain_entropy)
-        return torch.stack(columns, 1).cpu()
+        return torch.stack(columns, 1)
 
     @property
     def _whole(self) -> bool:

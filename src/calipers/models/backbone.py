@@ -59,6 +59,16 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return (wide * cos + torch.cat((-b, a), -1) * sin).to(x.dtype)
 
 
+def attend(q: Tensor, k: Tensor, v: Tensor, keep: Tensor | None) -> Tensor:
+    """Full attention; a key and value head serves several query heads where there are fewer of them."""
+    grouped = k.shape[1] != q.shape[1]
+    if grouped and keep is not None and q.is_cuda:
+        # No fused kernel there takes both a mask and grouped heads; the plain one would hold all scores.
+        k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
+        grouped = False
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=keep, enable_gqa=grouped)
+
+
 class Block(nn.Module):
     """One layer."""
 
@@ -86,9 +96,7 @@ class Block(nn.Module):
         q = rotate(heads(self.q(n)), cos, sin)
         k = rotate(heads(self.k(n)), cos, sin)
         v = heads(self.v(n))
-        grouped = self.shape.kv_heads != self.shape.heads
-        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=keep, enable_gqa=grouped)
-        x = x + self.o(mixed.transpose(1, 2).reshape(rows, length, -1))
+        x = x + self.o(attend(q, k, v, keep).transpose(1, 2).reshape(rows, length, -1))
         n = self.norm2(x)
         out: Tensor = x + self.down(F.silu(self.gate(n)) * self.up(n))
         return out

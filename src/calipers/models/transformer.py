@@ -7,6 +7,7 @@ ids, padding, and how much fits the device at once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -88,13 +89,22 @@ class TransformerModel:
         return self.look(queries, [None] * len(queries))
 
     def look(self, queries: Sequence[Query], looks: Sequence[Look | None]) -> Iterator[Tensor]:
-        """The same, reduced to what each query's look keeps, if it has one."""
+        """The same, reduced to what each query's look keeps, if it has one.
+
+        A forward is begun before the one before it is waited for, so that an accelerator computes
+        while answers are taken and the next rows are laid out.
+        """
         rows = [self.row(query) for query in queries]
         start = 0
+        begun: list[_Answers] = []
         while start < len(rows):
             stop = self._reach(rows, queries, start)
-            yield from self._forward(queries[start:stop], rows[start:stop], looks[start:stop])
-            start = stop
+            coming = self._forward(queries[start:stop], rows[start:stop], looks[start:stop])
+            for answers in begun:
+                yield from answers.arrive()
+            begun, start = coming, stop
+        for answers in begun:
+            yield from answers.arrive()
 
     def row(self, query: Query) -> tuple[list[int], int]:
         """A canvas as the checkpoint reads it, and how far its positions moved right."""
@@ -128,10 +138,10 @@ class TransformerModel:
 
     def _forward(
         self, queries: Sequence[Query], rows: Sequence[tuple[list[int], int]], looks: Sequence[Look | None]
-    ) -> list[Tensor]:
+    ) -> list[_Answers]:
         """One forward; where it does not fit, two of half the size, and smaller ones from then on."""
         try:
-            return self._compute(queries, rows, looks)
+            return [self._compute(queries, rows, looks)]
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as failure:
             if not _is_memory(failure):
                 raise
@@ -150,36 +160,60 @@ class TransformerModel:
     @torch.inference_mode()
     def _compute(
         self, queries: Sequence[Query], rows: Sequence[tuple[list[int], int]], looks: Sequence[Look | None]
-    ) -> list[Tensor]:
+    ) -> _Answers:
         width = max(len(ids) for ids, _ in rows)
         padding = self._mask_id  # never attended to
-        ids = torch.tensor([row + [padding] * (width - len(row)) for row, _ in rows], device=self.where)
+        ids = self._send([row + [padding] * (width - len(row)) for row, _ in rows])
         keep = None
         if any(len(row) < width for row, _ in rows):
-            lengths = torch.tensor([len(row) for row, _ in rows], device=self.where)
+            lengths = self._send([len(row) for row, _ in rows])
             keep = torch.arange(width, device=self.where) < lengths[:, None]
         wanted = [
             at * width + moved - self.shift + position
             for at, (query, (_, moved)) in enumerate(zip(queries, rows, strict=True))
             for position in query.positions
         ]
-        logits = self.backbone(ids, keep, torch.tensor(wanted, device=self.where, dtype=torch.long)).float()
+        logits = self.backbone(ids, keep, self._send(wanted)).float()
         logits[:, self.never] = -torch.inf
-        parts = list(logits.split([len(query.positions) for query in queries]))
+        parts = list(torch.split(logits, [len(query.positions) for query in queries]))
         for query, part in zip(queries, parts, strict=True):
             if not query.controls and self._controls:
                 part[:, self._rarely] = -torch.inf
+        seen = []
         for look in {look for look in looks if look is not None}:
-            at = [index for index, one in enumerate(looks) if one == look]
-            seen = look(logits if len(at) == len(parts) else torch.cat([parts[index] for index in at]))
-            kept = torch.split(seen, [len(queries[index].positions) for index in at])
-            for index, some in zip(at, kept, strict=True):
-                parts[index] = some
-        return parts
+            places = [place for place, one in enumerate(looks) if one == look]
+            sizes = [len(queries[place].positions) for place in places]
+            whole = logits if len(places) == len(parts) else torch.cat([parts[place] for place in places])
+            seen.append((places, sizes, look(whole)))
+        return _Answers({place: parts[place] for place, look in enumerate(looks) if look is None}, seen)
+
+    def _send(self, values: list[int] | list[list[int]]) -> Tensor:
+        """Whole numbers on the device, without waiting for what it is doing."""
+        here = torch.tensor(values, dtype=torch.long)
+        return here.pin_memory().to(self.where, non_blocking=True) if self.where.type == "cuda" else here.to(self.where)
 
     def _indices(self, ids: Iterable[int]) -> Tensor:
         inside = sorted(i for i in ids if 0 <= i < self.backbone.shape.vocab)
         return torch.tensor(inside, dtype=torch.long, device=self.where)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """What a forward will have answered: tensors that may still be computed.
+
+    logits   of the queries that have no look, by their place in the forward
+    seen     a look's rows for several queries together: their places, rows each, and the rows
+    """
+
+    logits: dict[int, Tensor]
+    seen: list[tuple[list[int], list[int], Tensor]]
+
+    def arrive(self) -> list[Tensor]:
+        """Every query's rows, in order; a look's come home in one transfer, logits stay where they are."""
+        out = dict(self.logits)
+        for places, sizes, rows in self.seen:
+            out |= zip(places, torch.split(rows.cpu(), sizes), strict=True)
+        return [rows for _, rows in sorted(out.items())]
 
 
 def _first_id(known: int | None, config: Config, *keys: str) -> int | None:
