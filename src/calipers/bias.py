@@ -24,6 +24,7 @@ class Bias:
     name        how it is called in results
     model, revision   what it was fitted on; `portable` says it is meant for other models too
     data, samples     the task set and the ids of the samples it has seen
+    digests     the contents of those samples, as `tasks.content_digest` has them (older artefacts: none)
     lengths, window   the probe lengths, and how near the oracle length was excluded
     weighting   how the means of each length were weighted
     counts, means, residual   what was fitted: points a length, their means, root mean square error
@@ -41,6 +42,7 @@ class Bias:
     portable: bool = False
     data: str = ""
     samples: tuple[str, ...] = ()
+    digests: tuple[str, ...] = ()
     lengths: tuple[int, ...] = ()
     window: int = 0
     weighting: str = ""

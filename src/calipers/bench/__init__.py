@@ -1,0 +1,1 @@
+"""The bench: task sets, grading, and runs that can be interrupted."""
