@@ -186,7 +186,7 @@ def test_decoders_and_sampling_are_reachable(run: Run) -> None:
         (("--prefix", "a", "--search", "exhaustive", "--init", "4"), 2, "belong to --search climb"),
         (("--prefix", "a", "--search", "regression", "--patience", "4"), 2, "regression scores every length"),
         (("--prefix", "a", "--search", "regression", "--step", "2"), 2, "--step belongs to"),
-        (("--prefix", "a", "--search", "regression", "--max-length", "1"), 2, "max_length=1"),
+        (("--prefix", "a", "--search", "regression", "--max-length", "3"), 2, "max_length=3"),
         (("--prefix", "a", "--card", "nobody"), 2, "card='nobody' is not known"),
         (("--prefix", "a", "-o", "/tmp/x", "-i"), 2, "where the fill goes"),
     ],

@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from calipers.bias import Bias, find_bias
     from calipers.canvas import MASK, Canvas
-    from calipers.decode import Daedal, Denoise, DreamOn
+    from calipers.decode import Daedal, Denoise, DreamOn, LrDllm
     from calipers.empty import Emptiness
     from calipers.errors import CalipersError, CalipersWarning
     from calipers.fill import Fill
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "calipers.bias": ("Bias", "find_bias"),
     "calipers.canvas": ("MASK", "Canvas"),
-    "calipers.decode": ("Daedal", "Denoise", "DreamOn"),
+    "calipers.decode": ("Daedal", "Denoise", "DreamOn", "LrDllm"),
     "calipers.empty": ("Emptiness",),
     "calipers.errors": ("CalipersError", "CalipersWarning"),
     "calipers.fill": ("Fill",),
@@ -68,6 +68,7 @@ __all__ = [
     "HillClimb",
     "Infiller",
     "Landscape",
+    "LrDllm",
     "MaskModel",
     "Probe",
     "Query",

@@ -51,7 +51,7 @@ class Infiller:
 
     model       a loaded model, or the name of one (see `calipers.load`); None: the bundled one
     search      how a length is found: HillClimb(init, patience, step, max_length), Exhaustive, Regression, Fixed
-    decoder     how masks become tokens: Denoise, Daedal, DreamOn; None: Denoise as the model's family does
+    decoder     how masks become tokens: Denoise, Daedal, DreamOn, LrDllm; None: Denoise as the model's family does
     bias        name, file or Bias; None: the model card's (the paper's, if nothing was fitted for it);
                 a search by entropy takes none
     empty       judge whether nothing belongs in a hole at all, and answer length 0 if so

@@ -168,8 +168,7 @@ class Regression:
     among: Literal["all", "powers"] = "all"
 
     def __post_init__(self) -> None:
-        if self.max_length < 2:
-            raise ArgumentError(f"max_length={self.max_length} leaves one length to fit a line to; give 2 or more.")
+        enough_for_a_line(self.max_length)
         if self.among not in ("all", "powers"):
             raise ArgumentError(f"among={self.among!r} is not known; give 'all' or 'powers'.")
 
@@ -178,24 +177,30 @@ class Regression:
         """Where a hill climb would start."""
         return min(8, self.max_length)
 
-    @property
-    def powers(self) -> tuple[int, ...]:
-        """1, 2, 4 … up to the longest: where the line is fitted."""
-        return tuple(1 << n for n in range(self.max_length.bit_length()))
-
     def lengths(self) -> Asking:
         """The powers of two, and after them all others if they may be chosen."""
-        powers = self.powers
+        fitted = powers(self.max_length)
         others = range(1, self.max_length + 1) if self.among == "all" else ()
-        asked = (*powers, *(n for n in others if n not in powers))
+        asked = (*fitted, *(n for n in others if n not in fitted))
         scores = yield asked
-        intercept, slope = line({n: scores[n] for n in powers})
+        intercept, slope = line({n: scores[n] for n in fitted})
         best = max(sorted(asked), key=lambda n: scores[n] - slope * math.log(n))
         return Found(best, tuple((n, scores[n]) for n in asked), f"furthest above {intercept:.3f} {slope:+.3f} log L")
 
     def starting_at(self, length: int) -> Regression:
         """No start to change."""
         return self
+
+
+def powers(max_length: int) -> tuple[int, ...]:
+    """1, 2, 4 … up to the longest: where a line is fitted."""
+    return tuple(1 << n for n in range(max_length.bit_length()))
+
+
+def enough_for_a_line(max_length: int) -> None:
+    """Refuse a longest length with less than three powers of two: no score is off a line through two."""
+    if max_length < 4:
+        raise ArgumentError(f"max_length={max_length} leaves too few lengths to fit a line to; give 4 or more.")
 
 
 def line(scores: Mapping[int, float]) -> tuple[float, float]:
