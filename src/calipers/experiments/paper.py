@@ -247,16 +247,20 @@ def passed(model: str, task_set: str, method: str, start: int | None = None) -> 
     if method == UNCALIBRATED:
         return _uncalibrated(model, task_set, start)
     row = CODE.get((model, task_set, method))
-    if row is None or start is None:
-        return row and row.average
+    if row is None:
+        return None
+    if start is None:
+        return row.average
     return row.passed[CODE_STARTS.index(start)] if start in CODE_STARTS else None
 
 
 def steps(model: str, task_set: str, method: str, start: int | None = None) -> float | None:
     """The lengths scored on average (Stps.), or None; without a start, the average over the starts."""
     row = CODE.get((model, task_set, method))
-    if row is None or row.steps is None or start is None:
-        return row and row.average_steps
+    if row is None or row.steps is None:
+        return None
+    if start is None:
+        return row.average_steps
     return row.steps[CODE_STARTS.index(start)] if start in CODE_STARTS else None
 
 
@@ -265,10 +269,12 @@ def text(task_set: str, method: str, start: int | None = None) -> tuple[float, f
     if method == UNCALIBRATED and task_set == STORIES and start in ABLATION_BLEU:
         return ABLATION_BLEU[start].without, ABLATION_ROUGE[start].without
     row = TEXT.get((task_set, method))
-    if row is None or start is None:
-        return row and (row.average_bleu, row.average_rouge)
-    at = TEXT_STARTS.index(start) if start in TEXT_STARTS else None
-    return None if at is None else (row.bleu[at], row.rouge[at])
+    if row is None or start not in (None, *TEXT_STARTS):
+        return None
+    if start is None:
+        return row.average_bleu, row.average_rouge
+    at = TEXT_STARTS.index(start)
+    return row.bleu[at], row.rouge[at]
 
 
 def _uncalibrated(model: str, task_set: str, start: int | None) -> float | None:
