@@ -101,7 +101,7 @@ def execute(text: str, say: Callable[[str], None]) -> None:
     sys.modules["__main__"] = type(sys)("__main__")
     sys.argv[:] = [""]
     try:
-        code = compile(text, "<program>", "exec")
+        code = compile(text, "<program>", "exec", dont_inherit=True)
     except BaseException as error:
         say(f"syntax error: {describe(error)}")
         return
@@ -140,9 +140,11 @@ def program(orders: Orders, result: int, parent: int) -> None:
     except BaseException as error:
         say(f"broken: {describe(error)}")
         leave(1)
-    say("begun")
-    execute(orders.program, say)
-    leave(0)
+    try:
+        say("begun")
+        execute(orders.program, say)
+    finally:  # even where the program has closed the pipe
+        leave(0)
 
 
 def main() -> None:
@@ -153,6 +155,7 @@ def main() -> None:
     for standard in (0, 1, 2):
         os.dup2(null, standard)
     os.environ.clear()
+    die_with(os.getppid())
     try:
         if orders.mode == "namespaces":
             walls.leave_namespaces()

@@ -28,6 +28,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,10 +103,11 @@ class Sandbox:
         self._live: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
         # Compiled once, not at each start.
-        self._home = tempfile.TemporaryDirectory(prefix="calipers-")
+        self._home = tempfile.mkdtemp(prefix="calipers-")
+        weakref.finalize(self, shutil.rmtree, self._home, ignore_errors=True)
         for module in (jail, walls):
             place = "jail.pyc" if module is jail else "calipers/bench/walls.pyc"
-            py_compile.compile(str(module.__file__), str(Path(self._home.name, place)), doraise=True)
+            py_compile.compile(str(module.__file__), str(Path(self._home, place)), doraise=True)
         self.launcher, self.protections = self._choose(LAUNCHERS if launcher == "auto" else (launcher,))
 
     def _choose(self, launchers: tuple[str, ...]) -> tuple[str, tuple[Protection, ...]]:
@@ -127,7 +129,7 @@ class Sandbox:
             }
             try:
                 found = protections.probe(lambda program: self.run(program).reason, given)
-            except CalipersError as error:
+            except (CalipersError, OSError) as error:
                 found = str(error)
             if not isinstance(found, str):
                 return name, found
@@ -186,7 +188,7 @@ class Sandbox:
     @contextlib.contextmanager
     def _folder(self, slot: int) -> Iterator[str]:
         """An empty directory, gone afterwards."""
-        folder = tempfile.mkdtemp(prefix="calipers-")
+        folder = tempfile.mkdtemp(prefix="run-", dir=self._home)
         try:
             if os.geteuid() == 0:
                 os.chown(folder, _uid(slot), _uid(slot))
@@ -197,9 +199,9 @@ class Sandbox:
     def _start(self, folder: str) -> subprocess.Popen[bytes]:
         python = os.path.realpath(sys.executable)
         # Not -I, which would ignore the one variable given: with it a program hashes, and so ends, the same each time.
-        command = [python, "-s", "-S", "-P", "-X", "utf8", self._home.name + "/jail.pyc"]
+        command = [python, "-s", "-S", "-P", "-X", "utf8", self._home + "/jail.pyc"]
         if self.launcher == "bwrap":
-            command = [*_bwrap(self.limits, self._home.name), *command[:-1], "/jail/jail.pyc"]
+            command = [*_bwrap(self.limits, self._home), *command[:-1], "/jail/jail.pyc"]
         with self._lock:
             if self._stopped:
                 raise CalipersError("The sandbox was stopped; make another to run more programs.")
@@ -283,7 +285,8 @@ def _bwrap(limits: Limits, home: str) -> list[str]:
     command = ["bwrap", "--die-with-parent", "--new-session", "--unshare-pid", "--unshare-net", "--unshare-ipc"]
     command += ["--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL"]
     if os.geteuid() == 0:  # `jail` becomes an unprivileged uid itself: with bwrap's, it would still be root's
-        command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+        for capability in ("CAP_SETUID", "CAP_SETGID", "CAP_KILL"):  # the last to end what has become another
+            command += ["--cap-add", capability]
     else:
         command += ["--unshare-user", "--uid", str(walls.NOBODY), "--gid", str(walls.NOBODY)]
     for path in walls.visible():

@@ -82,6 +82,13 @@ class TaskSet:
         tasks = tuple(self.tasks[i] for i in sorted(order[:n]))
         return replace(self, tasks=tasks, source=f"{self.source}, {n} of {size} (seed {seed})")
 
+    def only(self, name: str) -> TaskSet:
+        """The one task of this id."""
+        tasks = tuple(task for task in self.tasks if task.id == name)
+        if not tasks:
+            raise ArgumentError(f"{self.name} ({self.split}) has no task {name!r}; look at its ids.")
+        return replace(self, tasks=tasks, source=f"{self.source}, {name} alone")
+
 
 def open_set(name: str | Path, data: Path | None = None, split: str = "eval", seed: int = SEED) -> TaskSet:
     """A set by its name in NAMES, or by the path of a JSONL file of prefix, suffix, answer[, test].

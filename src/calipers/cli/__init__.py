@@ -13,6 +13,9 @@ from calipers.errors import CalipersError
 _COMMANDS = {
     "fill": "Fill the holes of a text or file, at lengths nobody gave.",
     "probe": "Measure one hole and draw its landscape; nothing is filled.",
+    "eval": "Evaluate methods on a task set; what was measured is kept and shared.",
+    "reproduce": "A table or figure of the paper by a command, on any model.",
+    "report": "Tables of what was evaluated, with intervals; two runs compared.",
     "fit": "Fit a length bias B(L) on a model's own confidences.",
     "models": "List the known models: family, licence, where their files are.",
 }

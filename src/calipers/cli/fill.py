@@ -14,7 +14,6 @@ from calipers.cli.options import (
     build_infiller,
     build_search,
     decode_options,
-    invocation,
     model_options,
     read_source,
     reading_options,
@@ -22,6 +21,7 @@ from calipers.cli.options import (
     text_options,
 )
 from calipers.errors import TargetError
+from calipers.provenance import invocation
 from calipers.target import check_writable, read_text, split_lines, write_atomically
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import warnings
 from collections.abc import Callable
@@ -185,11 +184,6 @@ def read_source(values: Values) -> Source:
     place = Target.parse(target)
     text = read_text(place.path)
     return Source(place.template(text, marker), text, place.path)
-
-
-def invocation() -> str:
-    """The command line as it was given, for results to carry."""
-    return shlex.join(["calipers", *sys.argv[1:]])
 
 
 def build_search(values: Values, holes: int = 1) -> list[Search]:

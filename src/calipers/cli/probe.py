@@ -11,7 +11,6 @@ import click
 from calipers.cli.options import (
     build_infiller,
     build_search,
-    invocation,
     model_options,
     read_source,
     reading_options,
@@ -19,6 +18,7 @@ from calipers.cli.options import (
     text_options,
 )
 from calipers.errors import TemplateError
+from calipers.provenance import invocation
 
 
 @click.command("probe", short_help="Measure one hole and draw its landscape.")

@@ -1,0 +1,183 @@
+"""A method is how a task is answered: a search with its bias, and a decoder. It is named by a short text.
+
+    fixed:8      eight tokens                  cal:8        Algorithm 1 from 8, calibrated (the paper's)
+    oracle       the true answer's length      daedal:8     eight masks, grown while they are denoised
+    exhaustive   the best of all lengths       regression   entropy against a line in log L, best of all lengths
+    powers       the same, best of 1, 2, 4 …   lr-dllm      that, and LR-DLLM's second stage as the decoder
+
+and options behind commas: `cal:8,bias=none,patience=2`, `cal:8,temperature=0.8,samples=10`. What is
+not said is the task set's protocol (patience, max_length), and the model card's (bias, rank, top_p).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from calipers.bias import NONE, PAPER, Bias, find_bias
+from calipers.check import at_least_one
+from calipers.decode import Daedal, Decoder, Denoise, LrDllm
+from calipers.errors import ArgumentError
+from calipers.models.card import Card
+from calipers.search import Exhaustive, Fixed, HillClimb, Regression, Search
+
+# Which kinds start somewhere, and what each takes beside the decoder's options.
+_STARTS = {
+    **dict.fromkeys(("fixed", "cal", "daedal"), True),
+    **dict.fromkeys(("oracle", "exhaustive", "regression", "powers", "lr-dllm"), False),
+}
+_SEARCH: Mapping[str, Mapping[str, type]] = {
+    "cal": {"bias": str, "patience": int, "step": int, "max_length": int},
+    "exhaustive": {"bias": str, "step": int, "max_length": int},
+    **{kind: {"max_length": int} for kind in ("regression", "powers", "lr-dllm", "daedal")},
+    "fixed": {},
+    "oracle": {},
+}
+_DENOISE: Mapping[str, type] = {
+    "steps": int,
+    "tokens_per_step": int,
+    "block": int,
+    "threshold": float,
+    "rank": str,
+    "temperature": float,
+    "top_p": float,
+    "top_k": int,
+}
+_DAEDAL: Mapping[str, type] = {"low": float, "high": float, "factor": int, "block": int}
+_LRDLLM: Mapping[str, type] = {"temperature": float, "top_p": float}
+_DRAWN: Mapping[str, type] = {"samples": int, "seed": int}
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """What a task set says of every method: how far to search and how patiently."""
+
+    max_length: int = 64
+    patience: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One way of answering, everything resolved.
+
+    name      the canonical text; also the name of its folder
+    start     the length a search begins at, or the one that is taken; None: there is none
+    samples   answers drawn for each task, with the seeds `seed`, `seed + 1`, …
+    """
+
+    name: str
+    kind: str
+    start: int | None
+    bias: Bias
+    decoder: Decoder
+    max_length: int
+    patience: int
+    step: int = 1
+    samples: int = 1
+    seed: int = 0
+
+    @classmethod
+    def parse(cls, text: str, card: Card, protocol: Protocol, bias: str | None = None) -> Method:
+        """From its name; `bias` is the run's, where the name has none."""
+        head, *rest = text.strip().split(",")
+        kind, _, start = head.partition(":")
+        if kind not in _STARTS:
+            raise ArgumentError(f"method={text!r} is not known; give one of {', '.join(_STARTS)}.")
+        if _STARTS[kind] != bool(start):
+            example = f"{kind}:8" if _STARTS[kind] else kind
+            raise ArgumentError(
+                f"method={text!r} {'lacks its start' if _STARTS[kind] else 'takes no start'}; give {example!r}."
+            )
+        begin = _value(text, "start", start, int) if start else None
+        given = _options(text, kind, rest)
+        drawn = {key: given[key] for key in _DRAWN if key in given}
+        at_least_one(samples=drawn.get("samples"))
+        searched = {"step": 1, **asdict(protocol), **{key: given[key] for key in _SEARCH[kind] if key in given}}
+        inner = {key: given[key] for key in given if key not in drawn and key not in _SEARCH[kind]}
+        longest = max(searched["max_length"], begin or 0) if kind in ("fixed", "daedal") else searched["max_length"]
+        usual = _decoder(kind, longest, card)
+        judged = find_bias(given.get("bias") or bias or card.bias) if "bias" in _SEARCH[kind] else NONE
+        # Only what is not usual is named, so that two ways of saying the same are one method.
+        defaults = {"step": 1, "samples": 1, "seed": 0, **asdict(protocol), **asdict(usual), "bias": PAPER.name}
+        named = {**given, "bias": judged.name} if "bias" in _SEARCH[kind] else given
+        name = ",".join(
+            [kind + (f":{begin}" if start else ""), *(f"{k}={v}" for k, v in sorted(named.items()) if defaults[k] != v)]
+        )
+        method = cls(
+            name,
+            kind,
+            begin,
+            judged,
+            replace(usual, **inner),
+            longest,
+            searched["patience"],
+            searched["step"],
+            **drawn,
+        )
+        method.search(1)  # what cannot be searched is refused now
+        return method
+
+    @property
+    def folder(self) -> str:
+        """The name as a folder's."""
+        return self.name.replace(":", "-")
+
+    def search(self, oracle_length: int) -> Search:
+        """The search of one task, whose true answer has so many tokens."""
+        start = self.start or 0
+        makers: dict[str, Callable[[], Search]] = {
+            "oracle": lambda: Fixed(oracle_length, "oracle"),
+            "fixed": lambda: Fixed(start),
+            "daedal": lambda: Fixed(start),
+            "cal": lambda: HillClimb(start, self.patience, self.step, self.max_length),
+            "exhaustive": lambda: Exhaustive(self.max_length, self.step),
+            "regression": lambda: Regression(self.max_length),
+            "powers": lambda: Regression(self.max_length, "powers"),
+            "lr-dllm": lambda: Regression(self.max_length, "powers"),
+        }
+        return makers[self.kind]()
+
+    def describe(self) -> dict[str, Any]:
+        """Everything that decides its answers, for a manifest."""
+        return {
+            "name": self.name,
+            "search": repr(self.search(1)) if self.kind != "oracle" else "oracle",
+            "decoder": repr(self.decoder),
+            "bias": {"name": self.bias.name, "coefficients": list(self.bias.coefficients), **_origin(self.bias)},
+            "samples": self.samples,
+            "seed": self.seed,
+        }
+
+
+def _decoder(kind: str, longest: int, card: Card) -> Daedal | LrDllm | Denoise:
+    """The decoder a kind has, with its usual settings."""
+    if kind == "daedal":
+        return Daedal(max_length=longest)
+    return LrDllm(max_length=longest) if kind == "lr-dllm" else Denoise(rank=card.rank, top_p=card.top_p)
+
+
+def _origin(bias: Bias) -> dict[str, Any]:
+    return {key: value for key, value in asdict(bias).items() if key in ("model", "revision", "data")}
+
+
+def _options(text: str, kind: str, parts: list[str]) -> dict[str, Any]:
+    decoding = {"daedal": _DAEDAL, "lr-dllm": {**_LRDLLM, **_DRAWN}}.get(kind, {**_DENOISE, **_DRAWN})
+    known = {**_SEARCH[kind], **decoding}
+    given: dict[str, Any] = {}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        key = key.strip().replace("-", "_")
+        if key not in known or not equals:
+            raise ArgumentError(f"method={text!r} has the option {part!r}; {kind} takes {', '.join(sorted(known))}.")
+        if key in given:
+            raise ArgumentError(f"method={text!r} says {key} twice; say it once.")
+        given[key] = _value(text, key, value.strip(), known[key])
+    return given
+
+
+def _value(text: str, key: str, value: str, kind: type) -> Any:
+    try:
+        return kind(value)
+    except ValueError:
+        raise ArgumentError(f"method={text!r}: {key}={value!r} is no {kind.__name__}; correct it.") from None

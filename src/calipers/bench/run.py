@@ -1,0 +1,289 @@
+"""A run is (task set, model, method) → records, one an answer, and a manifest that says how they were made.
+
+    RUNS/MODEL@REVISION/SET/model.json        what the memory was made with
+                            memory.jsonl      what the model said (see `memory`), shared by all methods
+                            verdicts.jsonl    what happened to every program that was run
+                            METHOD/manifest.json, METHOD/records.jsonl
+
+Every file is appended to or written whole, so a run killed at any moment goes on where it was: what
+is in the memory is not asked again, what has a verdict is not run again, what has a record is done.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from calipers.bench import heldout
+from calipers.bench.answer import Record, job, records
+from calipers.bench.grade import Grader, program
+from calipers.bench.memory import Facts, Known, Memory
+from calipers.bench.method import Method
+from calipers.bench.sandbox import Verdict
+from calipers.bench.scores import exact, score_text
+from calipers.bench.sets import TaskSet
+from calipers.drive import Done, drive
+from calipers.errors import ArgumentError, TargetError
+from calipers.journal import Journal, read_lines
+from calipers.models.base import MaskModel
+from calipers.provenance import commit, invocation, machine, versions
+from calipers.target import write_atomically
+from calipers.tasks import Task, content_digest
+
+# Every task is read with room for so many tokens in its hole, whatever method asks, so that all methods
+# see one context; no method may search beyond. The fit of B probes up to here.
+ROOM = 128
+MANIFEST, RECORDS = "manifest.json", "records.jsonl"
+# How many tasks are under way at once: enough to fill a forward of the device.
+_AT_ONCE = {"cpu": 16, "mps": 64, "cuda": 512}
+# How many answers may wait for their verdicts.
+_AHEAD = 512
+
+
+class Watch(Protocol):
+    """Who wants to see a run advance."""
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """`done` of `total` are done in this stage."""
+        ...
+
+
+class Bench:
+    """One model on one task set.
+
+    set        the tasks, their protocol and how they are graded
+    folder     RUNS/MODEL@REVISION/SET
+    model      opened only if something has to be asked
+    grader     of programs; opened only if one has to be run
+    watch      told how far it is
+    """
+
+    def __init__(
+        self,
+        tasks: TaskSet,
+        folder: Path,
+        model: Callable[[], MaskModel],
+        grader: Callable[[Path], Grader],
+        watch: Watch = lambda stage, done, total: None,
+        at_once: int | None = None,
+    ) -> None:
+        self.tasks = tasks
+        self.folder = folder
+        self.memory = Memory(folder)
+        self._open_model = model
+        self._open_grader = grader
+        self._watch = watch
+        self._at_once = at_once
+        self._session: dict[str, Any] = {}
+
+    def answer(self, methods: Sequence[Method]) -> dict[str, list[Record]]:
+        """The records of every method, in the order of the tasks; what is missing is made."""
+        for method in methods:
+            heldout.check(method.bias, self.tasks.tasks)
+            if method.max_length > ROOM:
+                raise ArgumentError(
+                    f"method {method.name} has max_length={method.max_length}, and a task is read with room for "
+                    f"{ROOM} tokens in its hole; give {ROOM} or less."
+                )
+        runs = {method.name: Run(self.folder / method.folder) for method in methods}
+        for method in methods:
+            runs[method.name].check(self._described(method))
+        todo = {m.name: [task for task in self.tasks.tasks if not runs[m.name].has(task, m.samples)] for m in methods}
+        started = time.perf_counter()
+        wanting: dict[str, list[Method]] = {}
+        for method in methods:
+            for task in todo[method.name]:
+                if records(task, method, self.memory.of(task)) is None:
+                    wanting.setdefault(task.id, []).append(method)
+        self._ask([task for task in self.tasks.tasks if task.id in wanting], lambda task: wanting[task.id], _nothing)
+        missing = [(method, todo[method.name]) for method in methods if todo[method.name]]
+        if missing:
+            self._grade(missing, runs, started)
+        return {method.name: runs[method.name].of(self.tasks.tasks) for method in methods}
+
+    def probe(self, wanted: Callable[[Facts], Iterable[int]]) -> list[tuple[Task, Known]]:
+        """The memory of every task, with the lengths in it that `wanted` names for its facts."""
+        lacking = []
+        for task in self.tasks.tasks:
+            known = self.memory.of(task)
+            if known.facts is None or any((n,) not in known.probes for n in wanted(known.facts)):
+                lacking.append(task)
+        self._ask(lacking, lambda _: [], wanted)
+        return [(task, self.memory.of(task)) for task in self.tasks.tasks]
+
+    def _ask(
+        self,
+        tasks: Sequence[Task],
+        methods: Callable[[Task], Sequence[Method]],
+        wanted: Callable[[Facts], Iterable[int]],
+    ) -> None:
+        """Ask the model what the memory lacks of these tasks, the longest first, saving as it comes."""
+        if not tasks:
+            return
+        model = self._open_model()
+        at_once = self._at_once or _AT_ONCE.get(model.device.partition("/")[0], 16)
+        # The longest first: what does not fit fails at once, and no long one is left alone at the end.
+        ordered = sorted(tasks, key=lambda task: len(task.prefix) + len(task.suffix), reverse=True)
+        self._session = {"device": model.device, "machine": machine(model.device), "asked": len(tasks)}
+        with self.memory.open(self._head(model)) as memory:
+            jobs = (
+                job(task, model, memory.of(task), methods(task), ROOM, _saver(memory, task), wanted) for task in ordered
+            )
+            self._watch("asking the model", 0, len(ordered))
+            for done, _ in enumerate(_ends(drive(model, jobs, at_once)), 1):
+                self._watch("asking the model", done, len(ordered))
+
+    def _grade(self, missing: Sequence[tuple[Method, list[Task]]], runs: Mapping[str, Run], started: float) -> None:
+        """Score what was answered, and append it to its run as it is scored."""
+        total = sum(len(tasks) * method.samples for method, tasks in missing)
+        self._watch("grading", 0, total)
+        with ExitStack() as stack:
+            graded = self.tasks.kind == "code"
+            grader = stack.enter_context(self._open_grader(self.folder / "verdicts.jsonl")) if graded else None
+            journals = {}
+            for method, _ in missing:
+                runs[method.name].sign(self._described(method), None, self.memory.head or {})
+                journals[method.name] = stack.enter_context(Journal(runs[method.name].path / RECORDS))
+            for done, (method, record) in enumerate(self._scored(missing, grader), 1):
+                runs[method.name].add(record, journals[method.name])
+                self._watch("grading", done, total)
+            for method, tasks in missing:
+                session = self._about(len(tasks), time.perf_counter() - started, grader)
+                runs[method.name].sign(self._described(method), session, self.memory.head or {})
+
+    def _scored(
+        self, missing: Sequence[tuple[Method, list[Task]]], grader: Grader | None
+    ) -> Iterator[tuple[Method, Record]]:
+        """Records with their scores, task by task; many programs are handed over ahead, to run side by side."""
+        wanted = {task.id: task for _, tasks in missing for task in tasks}
+        lacking = {method.name: {task.id for task in tasks} for method, tasks in missing}
+        waiting: deque[tuple[Task, Method, Record, Future[Verdict] | None]] = deque()
+        for task in wanted.values():
+            for method in (method for method, _ in missing if task.id in lacking[method.name]):
+                for record in records(task, method, self.memory.of(task)) or ():
+                    run = grader.submit(program(task, record.text)) if grader else None
+                    waiting.append((task, method, record, run))
+            while len(waiting) > _AHEAD:
+                yield _scored(*waiting.popleft())
+        while waiting:
+            yield _scored(*waiting.popleft())
+
+    def _described(self, method: Method) -> dict[str, Any]:
+        return {
+            "set": self.tasks.name,
+            "kind": self.tasks.kind,
+            "source": self.tasks.source,
+            "method": method.describe(),
+        }
+
+    def _head(self, model: MaskModel) -> dict[str, Any]:
+        card = model.card
+        return {
+            "model": card.id,
+            "revision": card.revision,
+            "licence": card.licence,
+            "device": model.device,
+            "context": model.context,
+            "room": ROOM,
+            "set": self.tasks.name,
+        }
+
+    def _about(self, tasks: int, seconds: float, grader: Grader | None) -> dict[str, Any]:
+        """Who made this part of a run, with what, when."""
+        about = {
+            "command": invocation(),
+            "commit": commit(),
+            "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+            "seconds": round(seconds, 1),
+            "tasks": tasks,
+            "split": self.tasks.split,
+            "source": self.tasks.source,
+            "versions": versions(),
+            **self._session,
+        }
+        return about | ({"sandbox": grader.sandbox.describe()} if grader else {})
+
+
+class Run:
+    """One method's records of a set, in a folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._records: dict[str, dict[int, Record]] = {}
+        plain = path / RECORDS
+        for line in read_lines(plain if plain.exists() else path / f"{RECORDS}.gz"):
+            self._take(Record(**line))
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """How it was made; empty if nothing was finished yet."""
+        path = self.path / MANIFEST
+        return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+
+    def check(self, described: Mapping[str, Any]) -> None:
+        """Refuse to go on with records that something else has made."""
+        there = self.manifest
+        if other := [key for key in described if there and there.get(key) != described[key]]:
+            key = other[0]
+            raise TargetError(
+                f"{self.path} holds records of another {key} ({there.get(key)}, not {described[key]}); "
+                "name another folder with --runs, or move it away."
+            )
+
+    def has(self, task: Task, samples: int) -> bool:
+        """Whether all samples of a task are there."""
+        return len(self._records.get(content_digest(task), ())) >= samples
+
+    def of(self, tasks: Iterable[Task]) -> list[Record]:
+        """The records of these tasks, in their order."""
+        return [one for task in tasks for _, one in sorted(self._records.get(content_digest(task), {}).items())]
+
+    def all(self) -> list[Record]:
+        """Every record, in the order written."""
+        return [one for samples in self._records.values() for one in samples.values()]
+
+    def add(self, record: Record, journal: Journal) -> None:
+        """Append a record, unless it is there."""
+        if record.sample not in self._records.get(record.task, {}):
+            journal.append([asdict(record)])
+            self._take(record)
+
+    def sign(self, described: Mapping[str, Any], session: Mapping[str, Any] | None, head: Mapping[str, Any]) -> None:
+        """Write the manifest anew, with this session as the last of its sessions if there was one."""
+        sessions = [*self.manifest.get("sessions", ()), *([session] if session else ())]
+        self.path.mkdir(parents=True, exist_ok=True)
+        manifest = {**described, "model": head, "records": sum(map(len, self._records.values())), "sessions": sessions}
+        write_atomically(self.path / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+
+    def _take(self, record: Record) -> None:
+        self._records.setdefault(record.task, {})[record.sample] = record
+
+
+def _scored(task: Task, method: Method, record: Record, run: Future[Verdict] | None) -> tuple[Method, Record]:
+    """A record with what its graders say, once they have."""
+    if run is None:
+        return method, replace(record, scores=score_text(task, record.text))
+    verdict = run.result()
+    scores = {"pass": float(verdict.passed), "exact": exact(task.answer, record.text)}
+    return method, replace(record, scores=scores, verdict=verdict.reason)
+
+
+def _ends(events: Iterable[tuple[int, Any]]) -> Iterator[Task]:
+    """The tasks that ended, from the driver's events."""
+    return (event.result for _, event in events if isinstance(event, Done))
+
+
+def _saver(memory: Memory, task: Task) -> Callable[[], None]:
+    return lambda: memory.save(task)
+
+
+def _nothing(_: Facts) -> tuple[int, ...]:
+    return ()

@@ -1,0 +1,64 @@
+"""`calipers eval`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from calipers.cli.bench import Opener, bench_options, show, watching
+
+_DEFAULT = "oracle, fixed and cal from each of the paper's starts"
+
+
+@click.command("eval", short_help="Evaluate methods on a task set.")
+@click.argument("task_set", metavar="SET")
+@click.option("--data", type=click.Path(path_type=Path, dir_okay=False), help="The file SET is read from.")
+@click.option(
+    "--split",
+    type=click.Choice(["eval", "strict", "all", "fit"]),
+    default="eval",
+    show_default=True,
+    help="eval is the paper's; strict shares no problem with what the bias was fitted on.",
+)
+@click.option(
+    "-m",
+    "--method",
+    "methods",
+    multiple=True,
+    help=f"fixed:8, oracle, cal:8, daedal:8, exhaustive or lr-dllm, with options behind commas. Default: {_DEFAULT}.",
+)
+@click.option("--bias", help="Length bias of every method that names none. Default: the model card's.")
+@bench_options
+def command(
+    task_set: str, data: Path | None, split: str, methods: tuple[str, ...], bias: str | None, **values: Any
+) -> None:
+    """Evaluate METHODS on a task set, and keep a record of every answer.
+
+    \b
+    SET is humaneval-single-line, humaneval-multi-line, humaneval-random-span,
+    humaneval-random-span-light, stories, abstracts, reviews, or a JSONL file of
+    prefix, suffix, answer[, test]. A method is a search, a decoder and options:
+      cal:8                       the paper's search, from 8 tokens
+      cal:8,bias=none,patience=2  without calibration, less patient
+      cal:8,temperature=0.8,samples=10     ten answers drawn, for pass@k
+      daedal:8,low=0.3            eight masks that grow
+    Interrupt it as you like: the same command goes on where it was, and other
+    methods use what these have asked.
+    """
+    from calipers.bench.method import Method, Protocol
+    from calipers.bench.report import report
+    from calipers.bench.sets import open_set
+
+    tasks = open_set(task_set, data, split)
+    if values["limit"]:
+        tasks = tasks.limit(values["limit"])
+    names = methods or ("oracle", *(f"{kind}:{n}" for kind in ("fixed", "cal") for n in tasks.inits))
+    opener = Opener(values)
+    protocol = Protocol(tasks.max_length, tasks.patience)
+    parsed = [Method.parse(name, opener.card, protocol, bias) for name in names]
+    with watching(values["quiet"]) as watch:
+        answers = opener.bench(tasks, watch).answer(parsed)
+    show(report(answers, f"{tasks.name} ({tasks.split}), {opener.label}"), "terminal")
+    click.echo(f"records: {opener.folder(tasks.name)}/METHOD/records.jsonl", err=True)
