@@ -6,8 +6,8 @@ A `Sandbox` starts `jail` in a process of its own for every program, by the best
     namespaces   `jail` builds the same by itself, as root or in a user namespace
     plain        no namespaces (a container that forbids them, macOS): filters and limits alone
 
-"Works" is not guessed: a launcher is chosen after a program run under it has tried to break every protection
-(`protections`), and what that program managed is said in `describe`.
+Which one is best is not guessed: a program run under each has tried to break every protection (`protections`),
+and what it managed is said in `describe`.
 
 A program passes only if its last statement was executed: `jail` then writes a nonce, which it was told on
 stdin, to a pipe. That keeps accidents and laziness (`exit()` before the tests, closing or filling the pipe)
@@ -111,8 +111,8 @@ class Sandbox:
         self.launcher, self.protections = self._choose(LAUNCHERS if launcher == "auto" else (launcher,))
 
     def _choose(self, launchers: tuple[str, ...]) -> tuple[str, tuple[Protection, ...]]:
-        """The first launcher that works, and what it protects from."""
-        problems = []
+        """The first launcher under which every protection is in force, or else the one with the most."""
+        problems, working = [], {}
         for name in launchers:
             if name == "bwrap" and shutil.which("bwrap") is None:
                 problems.append("bwrap is not installed")
@@ -131,9 +131,14 @@ class Sandbox:
                 found = protections.probe(lambda program: self.run(program).reason, given)
             except (CalipersError, OSError) as error:
                 found = str(error)
-            if not isinstance(found, str):
-                return name, found
-            problems.append(f"{name}: {found}")
+            if isinstance(found, str):
+                problems.append(f"{name}: {found}")
+                continue
+            working[name] = found
+            if all(p.in_force for p in found):
+                break
+        if working:
+            return max(working.items(), key=lambda item: sum(p.in_force for p in item[1]))
         raise ArgumentError(f"No sandbox of launcher={' or '.join(launchers)} works here ({'; '.join(problems)}).")
 
     def describe(self) -> str:
