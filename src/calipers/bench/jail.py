@@ -78,7 +78,7 @@ def confine(orders: Orders) -> None:
     for step in steps:
         try:
             step()
-        except (OSError, KeyError):  # KeyError: a machine whose system calls we do not know
+        except (OSError, KeyError, AttributeError):  # the last two: a system whose calls we do not know
             if orders.mode == "namespaces":
                 raise
     memory, file = orders.memory << 20, orders.file << 20
