@@ -129,7 +129,8 @@ from calipers.bench.sandbox import *
 with Grader(Sandbox(), 2, Path({str(journal)!r})) as grader:
     [grader.submit(f"x = {{n}}") for n in range(10**4)]
 """
-    grading = subprocess.Popen([sys.executable, "-c", code])
+    # Its TMPDIR is pytest's, which takes away what a kill -9 leaves.
+    grading = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(tmp_path)})
     end = time.monotonic() + 30
     while (not journal.exists() or journal.read_bytes().count(b"\n") < 5) and time.monotonic() < end:
         time.sleep(0.01)

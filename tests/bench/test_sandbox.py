@@ -2,6 +2,7 @@
 
 import copy
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -337,6 +338,7 @@ sandbox.run("import time; time.sleep(60)")
     caller.wait()
     caller.stdout.close()
     assert left_over(home) == []
+    shutil.rmtree(home)  # all that a kill -9 leaves
 
 
 def test_a_stopped_sandbox_ends_what_runs_and_runs_no_more(sandbox):
