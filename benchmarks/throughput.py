@@ -63,13 +63,18 @@ def main() -> None:
     results = []
     for way in ["plain", *(["compiled"] if args.compile else [])]:
         if way == "compiled":
-            for block in model.backbone.blocks:
-                block.compile(dynamic=True)
+            model.backbone.compile_blocks()
         for tokens in args.tokens or [model._tokens]:
             model._tokens = tokens
-            first, seconds = measure(model, asked[: max(1, args.rows // 4)]), min(measure(model, asked) for _ in range(2))
+            first, seconds = (
+                measure(model, asked[: max(1, args.rows // 4)]),
+                min(measure(model, asked) for _ in range(2)),
+            )
             results.append({"way": way, "tokens": tokens, "first": first, "seconds": seconds, "rate": total / seconds})
-            print(f"{way:>9} {tokens:7d} a forward: {total / seconds:12,.0f} tokens/s (first pass {first:.1f} s)", flush=True)
+            print(
+                f"{way:>9} {tokens:7d} a forward: {total / seconds:12,.0f} tokens/s (first pass {first:.1f} s)",
+                flush=True,
+            )
     about = {"machine": machine(model.device), "device": model.device, "commit": commit(), "command": invocation()}
     print(json.dumps(about))
     if args.json:

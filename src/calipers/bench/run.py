@@ -43,7 +43,7 @@ from calipers.tasks import Task, content_digest
 ROOM = 128
 MANIFEST, RECORDS = "manifest.json", "records.jsonl"
 # How many tasks are under way at once: enough to fill a forward of the device.
-_AT_ONCE = {"cpu": 16, "mps": 64, "cuda": 512}
+_AT_ONCE = {"cpu": 16, "mps": 64, "cuda": 1024}
 # How many answers may wait for their verdicts.
 _AHEAD = 512
 

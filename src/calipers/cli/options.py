@@ -223,6 +223,7 @@ def build_model(values: Values) -> MaskModel:
         card=values["card"],
         device=values["device"],
         dtype=values["dtype"],
+        compile=values.get("compile", False),
     )
     if values["guidance"]:
         from calipers.models.guidance import Guided

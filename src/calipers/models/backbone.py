@@ -130,6 +130,11 @@ class Backbone(nn.Module):
         logits: Tensor = F.linear(x, weight)
         return logits
 
+    def compile_blocks(self) -> None:
+        """Let torch compile the blocks, once for all of them and for every batch and length."""
+        for block in self.blocks:
+            block.compile(dynamic=True)
+
     def _angles(self, length: int, like: Tensor) -> tuple[Tensor, Tensor]:
         """cos and sin of every position's angles, kept from call to call, grown when needed."""
         if self._rope is None or self._rope[0].shape[0] < length:

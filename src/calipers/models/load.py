@@ -28,6 +28,7 @@ def load(
     card: str | None = None,
     device: str = "auto",
     dtype: str = "auto",
+    compile: bool = False,
 ) -> TransformerModel:
     """Load a model.
 
@@ -36,10 +37,17 @@ def load(
     card      the name of the card whose facts hold for a local folder or a hub copy of its checkpoint
     device    cuda, mps, cpu, cuda:1 …; auto takes the first of cuda, mps, cpu that is there
     dtype     bfloat16 or float32; auto is bfloat16 on cuda and on a CPU that computes in it, else float32
+    compile   let torch compile the blocks at the first forwards: for long runs on a GPU (docs/results/bench.md)
     """
+    model = _load(str(name), revision, card, device, dtype)
+    if compile:
+        model.backbone.compile_blocks()
+    return model
+
+
+def _load(name: str, revision: str | None, card: str | None, device: str, dtype: str) -> TransformerModel:
     where = pick_device(device)
     kind = pick_dtype(dtype, where)
-    name = str(name)
     facts = find_card(card or name)
     if card is not None and facts is None:
         raise ArgumentError(f"card={card!r} is not known; known: {', '.join(cards())}.")
