@@ -34,7 +34,7 @@ from calipers.drive import Done, drive
 from calipers.errors import ArgumentError, TargetError
 from calipers.journal import Journal, read_lines
 from calipers.models.base import MaskModel
-from calipers.provenance import commit, invocation, machine, versions
+from calipers.provenance import commit, invocation, machine, memory_peak, versions
 from calipers.target import write_atomically
 from calipers.tasks import Task, content_digest
 
@@ -86,6 +86,19 @@ class Bench:
 
     def answer(self, methods: Sequence[Method]) -> dict[str, list[Record]]:
         """The records of every method, in the order of the tasks; what is missing is made."""
+        started = time.perf_counter()
+        runs, missing = self._missing(methods)
+        self._ask_for(missing)
+        if missing:
+            self._grade(missing, runs, started)
+        return {method.name: runs[method.name].of(self.tasks.tasks) for method in methods}
+
+    def ask(self, methods: Sequence[Method]) -> None:
+        """Only ask the model what these methods lack; `answer` then grades it, here or on another machine."""
+        self._ask_for(self._missing(methods)[1])
+
+    def _missing(self, methods: Sequence[Method]) -> tuple[dict[str, Run], list[tuple[Method, list[Task]]]]:
+        """The runs, and the tasks that each method lacks; refused what must not or cannot be run."""
         for method in methods:
             heldout.check(method.bias, self.tasks.tasks)
             if method.max_length > ROOM:
@@ -94,20 +107,22 @@ class Bench:
                     f"{ROOM} tokens in its hole; give {ROOM} or less."
                 )
         runs = {method.name: Run(self.folder / method.folder) for method in methods}
+        missing = []
         for method in methods:
-            runs[method.name].check(self._described(method))
-        todo = {m.name: [task for task in self.tasks.tasks if not runs[m.name].has(task, m.samples)] for m in methods}
-        started = time.perf_counter()
+            run = runs[method.name]
+            run.check(self._described(method))
+            if tasks := [task for task in self.tasks.tasks if not run.has(task, method.samples)]:
+                missing.append((method, tasks))
+        return runs, missing
+
+    def _ask_for(self, missing: Sequence[tuple[Method, list[Task]]]) -> None:
+        """Ask the model what the memory lacks of these."""
         wanting: dict[str, list[Method]] = {}
-        for method in methods:
-            for task in todo[method.name]:
+        for method, tasks in missing:
+            for task in tasks:
                 if records(task, method, self.memory.of(task)) is None:
                     wanting.setdefault(task.id, []).append(method)
         self._ask([task for task in self.tasks.tasks if task.id in wanting], lambda task: wanting[task.id], _nothing)
-        missing = [(method, todo[method.name]) for method in methods if todo[method.name]]
-        if missing:
-            self._grade(missing, runs, started)
-        return {method.name: runs[method.name].of(self.tasks.tasks) for method in methods}
 
     def probe(self, wanted: Callable[[Facts], Iterable[int]]) -> list[tuple[Task, Known]]:
         """The memory of every task, with the lengths in it that `wanted` names for its facts."""
@@ -138,8 +153,10 @@ class Bench:
                 job(task, model, memory.of(task), methods(task), ROOM, _saver(memory, task), wanted) for task in ordered
             )
             self._watch("asking the model", 0, len(ordered))
+            started = time.perf_counter()
             for done, _ in enumerate(_ends(drive(model, jobs, at_once)), 1):
                 self._watch("asking the model", done, len(ordered))
+        self._session |= {"asking_seconds": round(time.perf_counter() - started, 1), **memory_peak(model.device)}
 
     def _grade(self, missing: Sequence[tuple[Method, list[Task]]], runs: Mapping[str, Run], started: float) -> None:
         """Score what was answered, and append it to its run as it is scored."""
@@ -177,12 +194,7 @@ class Bench:
             yield _scored(*waiting.popleft())
 
     def _described(self, method: Method) -> dict[str, Any]:
-        return {
-            "set": self.tasks.name,
-            "kind": self.tasks.kind,
-            "source": self.tasks.source,
-            "method": method.describe(),
-        }
+        return {"set": self.tasks.name, "kind": self.tasks.kind, "method": method.describe()}
 
     def _head(self, model: MaskModel) -> dict[str, Any]:
         card = model.card

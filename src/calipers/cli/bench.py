@@ -54,9 +54,7 @@ def bench_options(function: F) -> F:
             show_default=True,
             help="How programs are shut in; auto takes the strongest that works here and says which.",
         ),
-        click.option(
-            "--compile", is_flag=True, help="Let torch compile the model: for long runs on a GPU. Default: off."
-        ),
+        click.option("--compile", is_flag=True, help="Let torch compile the model: for long GPU runs. Default: off."),
         click.option("-q", "--quiet", is_flag=True, help="No progress on standard error. Default: off."),
         model_options,
     )(function)

@@ -29,10 +29,21 @@ _DEFAULT = "oracle, fixed and cal from each of the paper's starts"
     multiple=True,
     help=f"fixed:8, oracle, cal:8, daedal:8, exhaustive or lr-dllm, with options behind commas. Default: {_DEFAULT}.",
 )
+@click.option(
+    "--ask-only",
+    is_flag=True,
+    help="Only ask the model; the same command without this grades it, anywhere. Default: off.",
+)
 @click.option("--bias", help="Length bias of every method that names none. Default: the model card's.")
 @bench_options
 def command(
-    task_set: str, data: Path | None, split: str, methods: tuple[str, ...], bias: str | None, **values: Any
+    task_set: str,
+    data: Path | None,
+    split: str,
+    methods: tuple[str, ...],
+    ask_only: bool,
+    bias: str | None,
+    **values: Any,
 ) -> None:
     """Evaluate METHODS on a task set, and keep a record of every answer.
 
@@ -59,6 +70,10 @@ def command(
     protocol = Protocol(tasks.max_length, tasks.patience)
     parsed = [Method.parse(name, opener.card, protocol, bias) for name in names]
     with watching(values["quiet"]) as watch:
-        answers = opener.bench(tasks, watch).answer(parsed)
+        bench = opener.bench(tasks, watch)
+        if ask_only:
+            bench.ask(parsed)
+            return
+        answers = bench.answer(parsed)
     show(report(answers, f"{tasks.name} ({tasks.split}), {opener.label}"), "terminal")
     click.echo(f"records: {opener.folder(tasks.name)}/METHOD/records.jsonl", err=True)
