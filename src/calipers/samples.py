@@ -12,8 +12,9 @@ from typing import Any
 from calipers.bias import NONE
 from calipers.drive import Ask, Done, drive
 from calipers.encode import encode
-from calipers.errors import BiasError
+from calipers.errors import BiasError, TargetError
 from calipers.fit import LENGTHS, Sample
+from calipers.journal import Journal, read_lines
 from calipers.look import Look
 from calipers.models.base import MaskModel
 from calipers.probe import Prober
@@ -57,16 +58,10 @@ class Store:
 
     def read(self, tasks: Sequence[Task]) -> dict[str, Sample]:
         """The samples of these tasks that are there already; a last line cut off by a crash is dropped."""
-        if not self.path.exists() or not self.path.stat().st_size:
-            return {}
-        complete, _, torn = self.path.read_text("utf-8").rpartition("\n")
-        if torn:
-            self.path.write_text(complete + "\n" if complete else "", "utf-8")
         try:
-            lines: list[Any] = [json.loads(line) for line in complete.split("\n")] if complete else [self.head]
-            head = lines.pop(0)
-            samples = {line.pop("digest"): line for line in lines}
-        except (ValueError, KeyError, AttributeError) as broken:
+            head, *lines = list(read_lines(self.path)) or [self.head]
+            samples: dict[str, dict[str, Any]] = {line.pop("digest"): line for line in lines}
+        except (TargetError, KeyError) as broken:
             raise BiasError(f"{self.path} is damaged ({broken!r}); remove it to measure anew.") from None
         if head != self.head:
             raise BiasError(
@@ -86,11 +81,9 @@ class Store:
 
     def append(self, task: Task, sample: Sample) -> None:
         """Add the sample of a task, on disk when this returns."""
-        new = not self.path.exists() or not self.path.stat().st_size
-        with self.path.open("a", encoding="utf-8") as file:
-            if new:
-                file.write(json.dumps(self.head) + "\n")
-            file.write(json.dumps({**asdict(sample), "digest": digest(task)}) + "\n")
+        with Journal(self.path) as journal:  # which cuts off a torn line, be it the first
+            head = [] if self.path.stat().st_size else [self.head]
+            journal.append([*head, {**asdict(sample), "digest": digest(task)}])
 
 
 def digest(task: Task) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from calipers.bench.memory import Facts, Filled, Known, key
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 class Record:
     """One answer of one method to one task.
 
-    id, task        the task, and the digest of what it asks
+    id, task        the task, and the digest of what it asks and is graded by (`identity`)
     sample          which of the method's samples
     text            what was filled in
     length          tokens the search chose; `final_length` as decoded, if the decoder grew the hole
@@ -43,6 +45,7 @@ class Record:
     cropped         tokens of the task's text that did not fit the context
     scores          what the graders said: `pass` of a program; `bleu2`, `rouge_l` of a text; `exact`
     verdict         what happened to the program
+    group           the text the task was cut from, where the task says
     """
 
     id: str
@@ -58,6 +61,14 @@ class Record:
     cropped: int
     scores: Mapping[str, float]
     verdict: str = ""
+    group: str = ""
+
+
+@lru_cache(maxsize=1 << 16)
+def identity(task: Task) -> str:
+    """What tells a task's records from those of another of its name: what it asks, and its test if it has one."""
+    asked = content_digest(task)
+    return sha256((asked + task.test).encode("utf-8", "surrogatepass")).hexdigest()[:16] if task.test else asked
 
 
 def look_of(model: MaskModel) -> Look:
@@ -93,11 +104,12 @@ def job(
     for method in methods:
         prober = Prober(0, method.bias, look, known.probes)
         landscape = yield from prober.search(canvas, method.search(_facts(known).oracle_length))
-        masks = canvas.with_masks([landscape.length])
         for sample in range(method.samples):
             at = key(landscape.length, method.decoder, method.seed + sample)
             if at not in known.fills:
-                known.fills[at] = yield from _fill(model, method, masks, method.seed + sample, _first(prober, method))
+                first = yield from _first(prober, method, canvas, landscape.length)
+                masks = canvas.with_masks([landscape.length])
+                known.fills[at] = yield from _fill(model, method, masks, method.seed + sample, first)
                 save()
     save()
     for length, seen in known.probes.items():  # the rows are of use to this job alone
@@ -105,15 +117,19 @@ def job(
     return task
 
 
-def _first(prober: Prober, method: Method) -> dict[int, Tensor]:
-    """The winner's rows, by position, if the decoder looks at positions as the probes did."""
+def _first(prober: Prober, method: Method, canvas: Canvas, length: int) -> Generator[Ask, None, dict[int, Tensor]]:
+    """The rows of the length's probe, by position, if the decoder looks at positions as the probes do.
+
+    A length that no search has scored is probed now: it costs what the first step would, and is then known.
+    """
     look = method.decoder.look
-    if prober.winner is None or look is None or prober.look is None:
+    if not length or look is None or prober.look is None:
         return {}
     if (look.rank, look.top_p, look.top_k) != (prober.look.rank, prober.look.top_p, prober.look.top_k):
         return {}
-    canvas, rows = prober.winner
-    return dict(zip(canvas.spans[0], rows, strict=True))
+    yield from prober.measure(canvas, (length,))
+    rows = prober.known[(length,)].rows  # none of what was read from disk
+    return {} if rows is None else dict(zip(canvas.with_masks([length]).spans[0], rows, strict=True))
 
 
 def _fill(
@@ -128,8 +144,7 @@ def _fill(
             yield ask
     except StopIteration as end:
         done: Canvas = end.value
-    reused = bool(first) and masks.lengths != (0,)
-    return Filled(model.decode(done.holes[0]), done.lengths[0], steps + reused)
+    return Filled(model.decode(done.holes[0]), done.lengths[0], steps + bool(first))
 
 
 def replay(search: Search, method: Method, known: Known) -> tuple[Found, int] | None:
@@ -163,12 +178,11 @@ def records(task: Task, method: Method, known: Known) -> list[Record] | None:
         filled = known.fills.get(key(found.length, method.decoder, method.seed + sample))
         if filled is None:
             return None
-        # The winner's probe is the first denoising step, where a probe keeps what the decoder needs.
-        shared = bool(found.visited) and method.decoder.look is not None and filled.steps > 0
+        shared = filled.steps > 0 and _shares(found, method, known)
         made.append(
             Record(
                 task.id,
-                content_digest(task),
+                identity(task),
                 sample,
                 filled.text,
                 found.length,
@@ -179,9 +193,21 @@ def records(task: Task, method: Method, known: Known) -> list[Record] | None:
                 found.stop,
                 known.facts.cropped,
                 {},
+                group=task.group,
             )
         )
     return made
+
+
+def _shares(found: Found, method: Method, known: Known) -> bool:
+    """Whether the winner's probe is the first denoising step, when this method is alone.
+
+    It is where a probe keeps what the decoder needs; of logits, only those of the highest Φ/B are kept.
+    """
+    if not found.visited or method.decoder.look is not None:
+        return bool(found.visited)
+    calibrated = {n: known.probes[(n,)].confidence / method.bias(n) for n, _ in found.visited}
+    return calibrated[found.length] == max(calibrated.values())
 
 
 def _facts(known: Known) -> Facts:

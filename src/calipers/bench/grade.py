@@ -7,7 +7,6 @@ each flushed before anybody is told the verdict, so a crash costs at most what w
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import threading
@@ -15,11 +14,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from calipers.bench.sandbox import KINDS, Limits, Sandbox, Verdict
 from calipers.check import at_least_one
 from calipers.errors import TargetError
+from calipers.journal import Journal, mend, read_kept
 from calipers.target import check_writable
 from calipers.tasks import Task
 
@@ -54,10 +53,13 @@ class Grader:
         self._known: dict[str, Future[Verdict]] = {}
         self._journal = None
         if journal is not None:
-            for key, verdict in read_journal(journal).items():
-                self._known[key] = Future()
-                self._known[key].set_result(verdict)
-            self._journal = journal.open("a", encoding="utf-8")
+            check_writable(journal)
+            self._journal = Journal(journal)
+            try:
+                self._known = {key: _done(verdict) for key, verdict in read_journal(journal).items()}
+            except BaseException:
+                self._journal.close()
+                raise
         self._pool = ThreadPoolExecutor(workers or os.cpu_count() or 1, thread_name_prefix="grader")
 
     def submit(self, program: str) -> Future[Verdict]:
@@ -75,8 +77,7 @@ class Grader:
         if self._journal is not None:
             line = {"digest": key, "passed": verdict.passed, "reason": verdict.reason, "seconds": verdict.seconds}
             with self._lock:
-                self._journal.write(json.dumps(line) + "\n")
-                self._journal.flush()
+                self._journal.append([line])
         return verdict
 
     def close(self, cancel: bool = False) -> None:
@@ -101,13 +102,11 @@ class Grader:
 def read_journal(path: Path) -> dict[str, Verdict]:
     """The verdicts of a journal by digest; a last line that a crash cut off is removed from the file."""
     check_writable(path)
-    if not path.exists():
-        return {}
-    whole, _, torn = path.read_bytes().rpartition(b"\n")
+    if path.exists():
+        mend(path)
     verdicts = {}
-    for number, line in enumerate(whole.split(b"\n") if whole else [], 1):
+    for number, values in enumerate(read_kept(path), 1):
         try:
-            values: dict[str, Any] = json.loads(line)
             verdict = Verdict(values["passed"], values["reason"], values["seconds"])
             if verdict.passed is not (verdict.reason == "passed") or not verdict.reason.startswith(KINDS):
                 raise ValueError(f"{verdict.reason!r} is no reason")
@@ -116,6 +115,10 @@ def read_journal(path: Path) -> dict[str, Verdict]:
             raise TargetError(
                 f"{path}, line {number} is no verdict ({broken!r}); remove the file to grade anew, or name another."
             ) from None
-    if torn:
-        os.truncate(path, len(whole) + 1 if whole else 0)
     return verdicts
+
+
+def _done(verdict: Verdict) -> Future[Verdict]:
+    future: Future[Verdict] = Future()
+    future.set_result(verdict)
+    return future

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +18,7 @@ from typing import Any, TypeAlias
 
 from calipers.decode import Decoder
 from calipers.errors import TargetError
-from calipers.journal import Journal, read_lines
+from calipers.journal import Journal, read_kept, read_object, sizes
 from calipers.probe import Seen
 from calipers.target import write_atomically
 from calipers.tasks import Task, content_digest
@@ -25,6 +26,8 @@ from calipers.tasks import Task, content_digest
 HEAD, LINES = "model.json", "memory.jsonl"
 # What a fill depends on beside its task: the length begun with, the decoder, the seed.
 FillKey: TypeAlias = tuple[int, str, int]
+# A set is gone through once a method, and its tasks are the same.
+_digest = lru_cache(maxsize=1 << 16)(content_digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +69,19 @@ class Memory:
         self.folder = folder
         self.known: dict[str, Known] = {}
         self._journal: Journal | None = None
-        self._saved: dict[str, tuple[bool, set[Any], set[Any]]] = {}
-        for line in read_lines(_existing(folder / LINES)):
-            self._take(line)
-        self._saved = {task: _keys(known) for task, known in self.known.items()}
+        # Of each task what is on disk: "facts", lengths probed, keys of fills.
+        self._saved: dict[str, set[str | int | FillKey]] = {}
+        self._read = self._load()
 
     @property
     def head(self) -> dict[str, Any] | None:
         """What the memory was made with; None if there is none yet."""
         path = self.folder / HEAD
-        return json.loads(path.read_text("utf-8")) if path.is_file() else None
+        return read_object(path) if path.is_file() else None
 
     def of(self, task: Task) -> Known:
         """One task's memory, empty if nothing is known."""
-        return self.known.setdefault(content_digest(task), Known())
+        return self.known.setdefault(_digest(task), Known())
 
     def open(self, head: Mapping[str, Any]) -> Memory:
         """Make ready to save; refuse if what is there was made with something else."""
@@ -92,6 +94,8 @@ class Memory:
                 + "); name another folder with --runs."
             )
         self._journal = Journal(self.folder / LINES)
+        if sizes(self.folder / LINES) != self._read:  # another process has written since
+            self._read = self._load()
         if there is None:
             write_atomically(self.folder / HEAD, json.dumps(head, indent=1) + "\n")
         return self
@@ -100,27 +104,46 @@ class Memory:
         """Append what is new of a task; with the system when this returns."""
         if self._journal is None:
             raise AssertionError("a memory must be opened before it is written")
-        name, known = content_digest(task), self.of(task)
-        facts, probes, fills = self._saved.get(name, (False, set(), set()))
+        name, known = _digest(task), self.of(task)
+        saved = self._saved.setdefault(name, set())
         line: dict[str, Any] = {"task": name}
-        if known.facts is not None and not facts:
+        if known.facts is not None and "facts" not in saved:
             line["facts"] = asdict(known.facts)
-        if new := [(n, seen) for (n,), seen in known.probes.items() if n not in probes]:
-            line["probes"] = [[n, seen.confidence, seen.entropy] for n, seen in new]
-        if fresh := [(at, filled) for at, filled in known.fills.items() if at not in fills]:
-            line["fills"] = [[*at, filled.text, filled.length, filled.steps] for at, filled in fresh]
+        if probes := [(n, seen) for (n,), seen in known.probes.items() if n not in saved]:
+            line["probes"] = [[n, seen.confidence, seen.entropy] for n, seen in probes]
+        if fills := [(at, filled) for at, filled in known.fills.items() if at not in saved]:
+            line["fills"] = [[*at, filled.text, filled.length, filled.steps] for at, filled in fills]
         if len(line) > 1:
             self._journal.append([line])
-            self._saved[name] = _keys(known)
+            saved |= {"facts"} if known.facts is not None else set()
+            saved.update(n for n, _ in probes)
+            saved.update(at for at, _ in fills)
+
+    def _load(self) -> tuple[int, ...]:
+        """Take what is on disk, and say how much that was."""
+        read = sizes(self.folder / LINES)
+        for line in read_kept(self.folder / LINES):
+            try:
+                self._take(line)
+            except (KeyError, TypeError, ValueError) as broken:
+                raise TargetError(
+                    f"{self.folder / LINES} has a line that is no memory ({broken!r}, {str(line)[:60]} …); "
+                    "restore the file, or move it away to begin anew."
+                ) from None
+        return read
 
     def _take(self, line: Mapping[str, Any]) -> None:
         known = self.known.setdefault(line["task"], Known())
+        saved = self._saved.setdefault(line["task"], set())
         if "facts" in line:
             known.facts = Facts(**line["facts"])
+            saved.add("facts")
         for n, confidence, entropy in line.get("probes", ()):
             known.probes[(n,)] = Seen(confidence, entropy)
+            saved.add(n)
         for length, decoder, seed, *filled in line.get("fills", ()):
             known.fills[length, decoder, seed] = Filled(*filled)
+            saved.add((length, decoder, seed))
 
     def __enter__(self) -> Memory:
         return self
@@ -129,14 +152,5 @@ class Memory:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         if self._journal is not None:
-            self._journal.__exit__(kind, error, where)
-
-
-def _keys(known: Known) -> tuple[bool, set[Any], set[Any]]:
-    return known.facts is not None, {n for (n,) in known.probes}, set(known.fills)
-
-
-def _existing(path: Path) -> Path:
-    """The file, or the compressed one that results are kept in."""
-    packed = path.with_name(path.name + ".gz")
-    return packed if packed.exists() and not path.exists() else path
+            self._journal.close()
+            self._journal = None

@@ -7,18 +7,20 @@
 
 and options behind commas: `cal:8,bias=none,patience=2`, `cal:8,temperature=0.8,samples=10`. What is
 not said is the task set's protocol (patience, max_length), and the model card's (bias, rank, top_p).
+A bias may be given as a file; a method is then called by the name that the bias bears.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from calipers.bias import NONE, PAPER, Bias, find_bias
+from calipers.bias import NONE, PAPER, Bias, find_bias, names
 from calipers.check import at_least_one
 from calipers.decode import Daedal, Decoder, Denoise, LrDllm
-from calipers.errors import ArgumentError
+from calipers.errors import ArgumentError, BiasError
 from calipers.models.card import Card
 from calipers.search import Exhaustive, Fixed, HillClimb, Regression, Search
 
@@ -47,6 +49,8 @@ _DENOISE: Mapping[str, type] = {
 _DAEDAL: Mapping[str, type] = {"low": float, "high": float, "factor": int, "block": int}
 _LRDLLM: Mapping[str, type] = {"temperature": float, "top_p": float}
 _DRAWN: Mapping[str, type] = {"samples": int, "seed": int}
+# What is not said, where neither the protocol nor the card has a say.
+_USUAL: Mapping[str, Any] = {"step": 1, "tokens_per_step": 1, "samples": 1, "seed": 0, "bias": PAPER.name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,41 +84,48 @@ class Method:
     @classmethod
     def parse(cls, text: str, card: Card, protocol: Protocol, bias: str | None = None) -> Method:
         """From its name; `bias` is the run's, where the name has none."""
-        head, *rest = text.strip().split(",")
-        kind, _, start = head.partition(":")
-        if kind not in _STARTS:
-            raise ArgumentError(f"method={text!r} is not known; give one of {', '.join(_STARTS)}.")
-        if _STARTS[kind] != bool(start):
-            example = f"{kind}:8" if _STARTS[kind] else kind
-            raise ArgumentError(
-                f"method={text!r} {'lacks its start' if _STARTS[kind] else 'takes no start'}; give {example!r}."
-            )
-        begin = _value(text, "start", start, int) if start else None
-        given = _options(text, kind, rest)
-        drawn = {key: given[key] for key in _DRAWN if key in given}
-        at_least_one(samples=drawn.get("samples"))
-        searched = {"step": 1, **asdict(protocol), **{key: given[key] for key in _SEARCH[kind] if key in given}}
-        inner = {key: given[key] for key in given if key not in drawn and key not in _SEARCH[kind]}
-        longest = max(searched["max_length"], begin or 0) if kind in ("fixed", "daedal") else searched["max_length"]
-        usual = _decoder(kind, longest, card)
-        judged = find_bias(given.get("bias") or bias or card.bias) if "bias" in _SEARCH[kind] else NONE
+        kind, begin, given = _read(text)
+        try:
+            return cls._made(kind, begin, given, card, protocol, bias)
+        except (ArgumentError, BiasError) as wrong:
+            raise type(wrong)(f"method={text!r}: {wrong}") from None
+
+    @classmethod
+    def _made(
+        cls,
+        kind: str,
+        begin: int | None,
+        given: Mapping[str, Any],
+        card: Card,
+        protocol: Protocol,
+        bias: str | None,
+    ) -> Method:
+        longest = protocol.max_length
+        if kind == "daedal" and begin is not None:
+            at_least_one(start=begin)
+            longest = max(longest, begin)
         # Only what is not usual is named, so that two ways of saying the same are one method.
-        defaults = {"step": 1, "samples": 1, "seed": 0, **asdict(protocol), **asdict(usual), "bias": PAPER.name}
-        named = {**given, "bias": judged.name} if "bias" in _SEARCH[kind] else given
-        name = ",".join(
-            [kind + (f":{begin}" if start else ""), *(f"{k}={v}" for k, v in sorted(named.items()) if defaults[k] != v)]
-        )
-        method = cls(
-            name,
-            kind,
-            begin,
-            judged,
-            replace(usual, **inner),
-            longest,
-            searched["patience"],
-            searched["step"],
-            **drawn,
-        )
+        usual = _decoder(kind, longest, card)
+        defaults = {**asdict(usual), **_USUAL, "max_length": longest, "patience": protocol.patience}
+        judged = _bias(given.get("bias") or bias or card.bias) if "bias" in _SEARCH[kind] else NONE
+        named = {**given, "bias": _plain(judged.name)} if "bias" in _SEARCH[kind] else given
+        unusual = (f"{key}={value}" for key, value in sorted(named.items()) if defaults[key] != value)
+        name = ",".join([kind if begin is None else f"{kind}:{begin}", *unusual])
+
+        searched = {key: given.get(key, defaults[key]) for key in ("max_length", "patience", "step")}
+        if kind in ("fixed", "daedal") and begin is not None and begin > searched["max_length"]:
+            if "max_length" in given:
+                raise ArgumentError(
+                    f"start={begin} is above max_length={given['max_length']}; lower the start or raise max_length."
+                )
+            searched["max_length"] = begin
+        drawn = {key: given[key] for key in _DRAWN if key in given}
+        own = {key: value for key, value in given.items() if key in asdict(usual) and key != "max_length"}
+        if own.get("tokens_per_step") == 1 and "steps" not in own:
+            del own["tokens_per_step"]  # as when nothing is said
+        decoder = replace(_decoder(kind, searched["max_length"], card), **own)
+        _check_drawn(decoder, **drawn)
+        method = cls(name, kind, begin, judged, decoder, **searched, **drawn)
         method.search(1)  # what cannot be searched is refused now
         return method
 
@@ -161,6 +172,52 @@ def _origin(bias: Bias) -> dict[str, Any]:
     return {key: value for key, value in asdict(bias).items() if key in ("model", "revision", "data")}
 
 
+def _bias(text: str) -> Bias:
+    """A bias by name or file; one from a file must not go by the name of another that has one."""
+    try:
+        bias = find_bias(text)
+    except BiasError:
+        raise
+    except (ValueError, OSError) as broken:  # a path that cannot be one
+        raise BiasError(f"bias={text!r} is no name and no path ({broken}); give one.") from None
+    if bias.name in names() and bias != find_bias(bias.name):
+        raise BiasError(
+            f"bias={text!r} calls itself {bias.name!r}, which is the name of another; change the name in the file."
+        )
+    return bias
+
+
+def _plain(name: str) -> str:
+    """A bias's name as a part of a method's and of a folder's."""
+    return re.sub(r"[^\w.+-]+", "-", str(name))[:64] or "unnamed"
+
+
+def _check_drawn(decoder: Decoder, samples: int = 1, seed: int = 0) -> None:
+    """Refuse samples and seeds that cannot be, or of what is not drawn."""
+    at_least_one(samples=samples)
+    if not 0 <= seed < seed + samples <= 1 << 63:
+        raise ArgumentError(f"seed={seed} must be 0 or more, and with samples={samples} below 2**63.")
+    if decoder.look is not None and (samples, seed) != (1, 0):
+        raise ArgumentError(
+            f"samples={samples} and seed={seed} change nothing where nothing is drawn; "
+            "give a temperature above 0 (or rank=random), or leave them out."
+        )
+
+
+def _read(text: str) -> tuple[str, int | None, dict[str, Any]]:
+    """Kind, start and options of a method's name."""
+    head, *rest = text.strip().split(",")
+    kind, _, start = head.partition(":")
+    if kind not in _STARTS:
+        raise ArgumentError(f"method={text!r} is not known; give one of {', '.join(_STARTS)}.")
+    if _STARTS[kind] != bool(start):
+        example = f"{kind}:8" if _STARTS[kind] else kind
+        raise ArgumentError(
+            f"method={text!r} {'lacks its start' if _STARTS[kind] else 'takes no start'}; give {example!r}."
+        )
+    return kind, _value(text, "start", start, int) if start else None, _options(text, kind, rest)
+
+
 def _options(text: str, kind: str, parts: list[str]) -> dict[str, Any]:
     decoding = {"daedal": _DAEDAL, "lr-dllm": {**_LRDLLM, **_DRAWN}}.get(kind, {**_DENOISE, **_DRAWN})
     known = {**_SEARCH[kind], **decoding}
@@ -168,7 +225,7 @@ def _options(text: str, kind: str, parts: list[str]) -> dict[str, Any]:
     for part in parts:
         key, equals, value = part.partition("=")
         key = key.strip().replace("-", "_")
-        if key not in known or not equals:
+        if key not in known or not equals or not value.strip():
             raise ArgumentError(f"method={text!r} has the option {part!r}; {kind} takes {', '.join(sorted(known))}.")
         if key in given:
             raise ArgumentError(f"method={text!r} says {key} twice; say it once.")
@@ -178,6 +235,6 @@ def _options(text: str, kind: str, parts: list[str]) -> dict[str, Any]:
 
 def _value(text: str, key: str, value: str, kind: type) -> Any:
     try:
-        return kind(value)
+        return kind(value) + kind()  # there is no -0.0
     except ValueError:
         raise ArgumentError(f"method={text!r}: {key}={value!r} is no {kind.__name__}; correct it.") from None

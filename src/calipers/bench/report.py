@@ -6,7 +6,8 @@ tasks were cut from (all lines of a program are one text), for their tasks are n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from calipers.bench.answer import Record
 from calipers.bench.statistics import Difference, Interval, interval, paired, pass_at_k
@@ -17,6 +18,8 @@ from calipers.tasks import group_of
 # Score → its heading; all are shown in per cent.
 SCORES = {"pass": "Pass@1", "bleu2": "BLEU-2", "rouge_l": "ROUGE-L", "exact": "exact"}
 _KS = (5, 10, 100)
+# A task's id, and the digest of what it asks.
+Asked: TypeAlias = tuple[str, str]
 
 
 def report(answers: Mapping[str, Sequence[Record]], title: str) -> Table:
@@ -53,7 +56,7 @@ def report(answers: Mapping[str, Sequence[Record]], title: str) -> Table:
         "Scores and length right in per cent; length right: as many tokens as the true answer has; off by: mean "
         "distance from it in tokens; probes: lengths scored; forwards: model calls of one task alone."
     ]
-    if cropped := sum(r.cropped > 0 for r in next(iter(filled.values()))):
+    if cropped := len({(r.id, r.task) for records in filled.values() for r in records if r.cropped}):
         notes.append(f"{cropped} tasks did not fit the context and were cropped at their far ends.")
     return Table(title, columns, tuple(rows), tuple(notes))
 
@@ -88,17 +91,13 @@ def difference(first: Sequence[Record], second: Sequence[Record], score: str) ->
     """How much better the first is than the second, on the tasks both have."""
     both = common(first, second)
     values = [[_mean(pair[side], score) for pair in both.values()] for side in (0, 1)]
-    return paired(values[0], values[1], groups=_groups(list(both)))
+    return paired(values[0], values[1], groups=_groups(pair[0] for pair in both.values()))
 
 
-def common(first: Sequence[Record], second: Sequence[Record]) -> dict[str, tuple[list[Record], list[Record]]]:
+def common(first: Sequence[Record], second: Sequence[Record]) -> dict[Asked, tuple[list[Record], list[Record]]]:
     """The samples of both, of every task that both have; a task is what it asks, not its name."""
     left, right = by_task(first), by_task(second)
-    return {
-        name: (samples, right[name])
-        for name, samples in left.items()
-        if name in right and samples[0].task == right[name][0].task
-    }
+    return {name: (samples, right[name]) for name, samples in left.items() if name in right}
 
 
 def share(records: Sequence[Record], score: str, beside: float | None = None) -> Cell:
@@ -110,25 +109,28 @@ def share(records: Sequence[Record], score: str, beside: float | None = None) ->
 def estimate(records: Sequence[Record], score: str) -> Interval:
     """The mean of a score over tasks, with its interval."""
     tasks = by_task(records)
-    return interval([_mean(samples, score) for samples in tasks.values()], groups=_groups(tasks))
+    return interval([_mean(samples, score) for samples in tasks.values()], groups=_groups(tasks.values()))
 
 
 def mean(records: Sequence[Record], of: Callable[[Record], float]) -> float:
-    """A mean over records."""
-    return sum(map(of, records)) / len(records)
+    """A mean over tasks of what is so of their samples."""
+    tasks = by_task(records).values()
+    if not tasks:
+        raise ArgumentError("There are no records to take a mean of; evaluate first.")
+    return sum(sum(map(of, samples)) / len(samples) for samples in tasks) / len(tasks)
 
 
-def by_task(records: Sequence[Record]) -> dict[str, list[Record]]:
+def by_task(records: Sequence[Record]) -> dict[Asked, list[Record]]:
     """A task's samples together."""
-    tasks: dict[str, list[Record]] = {}
+    tasks: dict[Asked, list[Record]] = {}
     for record in records:
-        tasks.setdefault(record.id, []).append(record)
+        tasks.setdefault((record.id, record.task), []).append(record)
     return tasks
 
 
-def _groups(names: Sequence[str] | Mapping[str, object]) -> list[str] | None:
+def _groups(tasks: Iterable[Sequence[Record]]) -> list[str] | None:
     """The text every task was cut from; None if each stands alone."""
-    groups = [group_of(name) or name for name in names]
+    groups = [samples[0].group or group_of(samples[0].id) or f"{samples[0].id}/{samples[0].task}" for samples in tasks]
     return groups if len(set(groups)) < len(groups) else None
 
 
@@ -144,7 +146,7 @@ def _samples(records: Sequence[Record]) -> int:
     return min(map(len, by_task(records).values()))
 
 
-def _pass_at(tasks: Mapping[str, Sequence[Record]], k: int) -> Cell:
+def _pass_at(tasks: Mapping[Asked, Sequence[Record]], k: int) -> Cell:
     values = [pass_at_k(len(samples), sum(r.scores["pass"] > 0 for r in samples), k) for samples in tasks.values()]
-    found = interval(values, groups=_groups(tasks))
+    found = interval(values, groups=_groups(tasks.values()))
     return Cell(100 * found.mean, low=100 * found.low, high=100 * found.high)

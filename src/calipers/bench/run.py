@@ -2,6 +2,7 @@
 
     RUNS/MODEL@REVISION/SET/model.json        what the memory was made with
                             memory.jsonl      what the model said (see `memory`), shared by all methods
+                            asked.jsonl       who asked, with what, when
                             verdicts.jsonl    what happened to every program that was run
                             METHOD/manifest.json, METHOD/records.jsonl
 
@@ -11,13 +12,12 @@ is in the memory is not asked again, what has a verdict is not run again, what h
 
 from __future__ import annotations
 
-import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,21 +27,24 @@ from calipers.bench.answer import Record, job, records
 from calipers.bench.grade import Grader, program
 from calipers.bench.memory import Facts, Known, Memory
 from calipers.bench.method import Method
+from calipers.bench.records import MANIFEST, RECORDS, Run
 from calipers.bench.sandbox import Verdict
 from calipers.bench.scores import exact, score_text
 from calipers.bench.sets import TaskSet
+from calipers.bias import Bias
 from calipers.drive import Done, drive
-from calipers.errors import ArgumentError, TargetError
-from calipers.journal import Journal, read_lines
+from calipers.errors import ArgumentError
+from calipers.journal import Journal, read_kept
 from calipers.models.base import MaskModel
 from calipers.provenance import commit, invocation, machine, memory_peak, versions
-from calipers.target import write_atomically
-from calipers.tasks import Task, content_digest
+from calipers.tasks import Task
+
+__all__ = ["MANIFEST", "RECORDS", "ROOM", "Bench", "Run", "Watch"]
 
 # Every task is read with room for so many tokens in its hole, whatever method asks, so that all methods
 # see one context; no method may search beyond. The fit of B probes up to here.
 ROOM = 128
-MANIFEST, RECORDS = "manifest.json", "records.jsonl"
+ASKED = "asked.jsonl"
 # How many tasks are under way at once: enough to fill a forward of the device.
 _AT_ONCE = {"cpu": 16, "mps": 64, "cuda": 1024}
 # How many answers may wait for their verdicts.
@@ -82,15 +85,13 @@ class Bench:
         self._open_grader = grader
         self._watch = watch
         self._at_once = at_once
-        self._session: dict[str, Any] = {}
 
     def answer(self, methods: Sequence[Method]) -> dict[str, list[Record]]:
         """The records of every method, in the order of the tasks; what is missing is made."""
-        started = time.perf_counter()
         runs, missing = self._missing(methods)
         self._ask_for(missing)
         if missing:
-            self._grade(missing, runs, started)
+            self._grade(missing, runs)
         return {method.name: runs[method.name].of(self.tasks.tasks) for method in methods}
 
     def ask(self, methods: Sequence[Method]) -> None:
@@ -99,16 +100,24 @@ class Bench:
 
     def _missing(self, methods: Sequence[Method]) -> tuple[dict[str, Run], list[tuple[Method, list[Task]]]]:
         """The runs, and the tasks that each method lacks; refused what must not or cannot be run."""
+        named: dict[str, Method] = {}
+        biases: list[Bias] = []
         for method in methods:
-            heldout.check(method.bias, self.tasks.tasks)
+            if named.setdefault(method.name, method) != method:
+                raise ArgumentError(
+                    f"Two methods are called {method.name}, and their biases differ; give one bias another name."
+                )
+            if method.bias not in biases:
+                heldout.check(method.bias, self.tasks.tasks)
+                biases.append(method.bias)
             if method.max_length > ROOM:
                 raise ArgumentError(
                     f"method {method.name} has max_length={method.max_length}, and a task is read with room for "
                     f"{ROOM} tokens in its hole; give {ROOM} or less."
                 )
-        runs = {method.name: Run(self.folder / method.folder) for method in methods}
+        runs = {name: Run(self.folder / method.folder) for name, method in named.items()}
         missing = []
-        for method in methods:
+        for method in named.values():
             run = runs[method.name]
             run.check(self._described(method))
             if tasks := [task for task in self.tasks.tasks if not run.has(task, method.samples)]:
@@ -147,34 +156,38 @@ class Bench:
         at_once = self._at_once or _AT_ONCE.get(model.device.partition("/")[0], 16)
         # The longest first: what does not fit fails at once, and no long one is left alone at the end.
         ordered = sorted(tasks, key=lambda task: len(task.prefix) + len(task.suffix), reverse=True)
-        self._session = {"device": model.device, "machine": machine(model.device), "asked": len(tasks)}
-        with self.memory.open(self._head(model)) as memory:
+        began = time.perf_counter()
+        session = self._session(len(tasks)) | {"device": model.device, "machine": machine(model.device)}
+        with self.memory.open(self._head(model)) as memory, Journal(self.folder / ASKED) as sessions:
+            sessions.append([session])
             jobs = (
                 job(task, model, memory.of(task), methods(task), ROOM, _saver(memory, task), wanted) for task in ordered
             )
             self._watch("asking the model", 0, len(ordered))
-            started = time.perf_counter()
             for done, _ in enumerate(_ends(drive(model, jobs, at_once)), 1):
                 self._watch("asking the model", done, len(ordered))
-        self._session |= {"asking_seconds": round(time.perf_counter() - started, 1), **memory_peak(model.device)}
+            sessions.append([session | _ended(began) | memory_peak(model.device)])
 
-    def _grade(self, missing: Sequence[tuple[Method, list[Task]]], runs: Mapping[str, Run], started: float) -> None:
+    def _grade(self, missing: Sequence[tuple[Method, list[Task]]], runs: Mapping[str, Run]) -> None:
         """Score what was answered, and append it to its run as it is scored."""
         total = sum(len(tasks) * method.samples for method, tasks in missing)
+        about = {"model": self.memory.head or {}, "asked": self._asked()}
+        began = time.perf_counter()
         self._watch("grading", 0, total)
         with ExitStack() as stack:
             graded = self.tasks.kind == "code"
             grader = stack.enter_context(self._open_grader(self.folder / "verdicts.jsonl")) if graded else None
+            session = self._session(0) | ({"sandbox": grader.sandbox.describe()} if grader else {})
+            sessions = {method.name: session | {"tasks": len(tasks)} for method, tasks in missing}
             journals = {}
             for method, _ in missing:
-                runs[method.name].sign(self._described(method), None, self.memory.head or {})
-                journals[method.name] = stack.enter_context(Journal(runs[method.name].path / RECORDS))
+                journals[method.name] = stack.enter_context(runs[method.name].open())
+                runs[method.name].sign(self._described(method), sessions[method.name], about)
             for done, (method, record) in enumerate(self._scored(missing, grader), 1):
                 runs[method.name].add(record, journals[method.name])
                 self._watch("grading", done, total)
-            for method, tasks in missing:
-                session = self._about(len(tasks), time.perf_counter() - started, grader)
-                runs[method.name].sign(self._described(method), session, self.memory.head or {})
+            for method, _ in missing:
+                runs[method.name].sign(self._described(method), sessions[method.name] | _ended(began), about)
 
     def _scored(
         self, missing: Sequence[tuple[Method, list[Task]]], grader: Grader | None
@@ -185,7 +198,10 @@ class Bench:
         waiting: deque[tuple[Task, Method, Record, Future[Verdict] | None]] = deque()
         for task in wanted.values():
             for method in (method for method, _ in missing if task.id in lacking[method.name]):
-                for record in records(task, method, self.memory.of(task)) or ():
+                answers = records(task, method, self.memory.of(task))
+                if answers is None:
+                    raise AssertionError(f"{task.id} was asked by {method.name}, and its memory lacks the answer")
+                for record in answers:
                     run = grader.submit(program(task, record.text)) if grader else None
                     waiting.append((task, method, record, run))
             while len(waiting) > _AHEAD:
@@ -199,7 +215,7 @@ class Bench:
     def _head(self, model: MaskModel) -> dict[str, Any]:
         card = model.card
         return {
-            "model": card.id,
+            "model": str(Path(card.id).expanduser().resolve()) if card.revision == "local" else card.id,
             "revision": card.revision,
             "licence": card.licence,
             "device": model.device,
@@ -208,75 +224,26 @@ class Bench:
             "set": self.tasks.name,
         }
 
-    def _about(self, tasks: int, seconds: float, grader: Grader | None) -> dict[str, Any]:
-        """Who made this part of a run, with what, when."""
-        about = {
+    def _session(self, tasks: int) -> dict[str, Any]:
+        """Who makes a part of a run, with what, when; it lacks an end until it has one."""
+        return {
+            "began": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "command": invocation(),
             "commit": commit(),
-            "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-            "seconds": round(seconds, 1),
             "tasks": tasks,
             "split": self.tasks.split,
             "source": self.tasks.source,
             "versions": versions(),
-            **self._session,
         }
-        return about | ({"sandbox": grader.sandbox.describe()} if grader else {})
+
+    def _asked(self) -> list[dict[str, Any]]:
+        """The sessions that asked the model for what the memory holds; one that was killed has no end."""
+        return list({session["began"]: session for session in read_kept(self.folder / ASKED)}.values())
 
 
-class Run:
-    """One method's records of a set, in a folder."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._records: dict[str, dict[int, Record]] = {}
-        plain = path / RECORDS
-        for line in read_lines(plain if plain.exists() else path / f"{RECORDS}.gz"):
-            self._take(Record(**line))
-
-    @property
-    def manifest(self) -> dict[str, Any]:
-        """How it was made; empty if nothing was finished yet."""
-        path = self.path / MANIFEST
-        return json.loads(path.read_text("utf-8")) if path.is_file() else {}
-
-    def check(self, described: Mapping[str, Any]) -> None:
-        """Refuse to go on with records that something else has made."""
-        there = self.manifest
-        if other := [key for key in described if there and there.get(key) != described[key]]:
-            key = other[0]
-            raise TargetError(
-                f"{self.path} holds records of another {key} ({there.get(key)}, not {described[key]}); "
-                "name another folder with --runs, or move it away."
-            )
-
-    def has(self, task: Task, samples: int) -> bool:
-        """Whether all samples of a task are there."""
-        return len(self._records.get(content_digest(task), ())) >= samples
-
-    def of(self, tasks: Iterable[Task]) -> list[Record]:
-        """The records of these tasks, in their order."""
-        return [one for task in tasks for _, one in sorted(self._records.get(content_digest(task), {}).items())]
-
-    def all(self) -> list[Record]:
-        """Every record, in the order written."""
-        return [one for samples in self._records.values() for one in samples.values()]
-
-    def add(self, record: Record, journal: Journal) -> None:
-        """Append a record, unless it is there."""
-        if record.sample not in self._records.get(record.task, {}):
-            journal.append([asdict(record)])
-            self._take(record)
-
-    def sign(self, described: Mapping[str, Any], session: Mapping[str, Any] | None, head: Mapping[str, Any]) -> None:
-        """Write the manifest anew, with this session as the last of its sessions if there was one."""
-        sessions = [*self.manifest.get("sessions", ()), *([session] if session else ())]
-        self.path.mkdir(parents=True, exist_ok=True)
-        manifest = {**described, "model": head, "records": sum(map(len, self._records.values())), "sessions": sessions}
-        write_atomically(self.path / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
-
-    def _take(self, record: Record) -> None:
-        self._records.setdefault(record.task, {})[record.sample] = record
+def _ended(began: float) -> dict[str, Any]:
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return {"ended": now, "seconds": round(time.perf_counter() - began, 1)}
 
 
 def _scored(task: Task, method: Method, record: Record, run: Future[Verdict] | None) -> tuple[Method, Record]:
