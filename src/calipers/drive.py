@@ -29,12 +29,16 @@ class Ask:
 
     With a `look`, rows are what it keeps of each position; without, they are the logits. Those
     are large: a taker reduces them at once and keeps only what it needs.
+
+    A driver may answer some of the queries at a time. Who has a deadline may be resumed before all
+    are answered once it has passed, unless the ask is vital: without it there is nothing to give.
     """
 
     queries: tuple[Query, ...]
     take: Callable[[int, Tensor], None]
     stage: Stage
     look: Look | None = None
+    vital: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,39 @@ def drive(
     finally:
         for job in running.values():
             job.close()
+
+
+def together(jobs: Sequence[Generator[Ask, None, T]]) -> Generator[Ask, None, list[T]]:
+    """Several jobs as one: what they ask at a time is one ask. They must look alike."""
+    running, results = dict(enumerate(jobs)), dict[int, T]()
+    try:
+        while True:
+            asks: list[Ask] = []
+            for number, job in list(running.items()):
+                try:
+                    asks.append(next(job))
+                except StopIteration as end:
+                    del running[number]
+                    results[number] = end.value
+            if not asks:
+                return [results[number] for number in sorted(results)]
+            yield asks[0] if len(asks) == 1 else _joined(asks)
+    finally:
+        for job in running.values():
+            job.close()
+
+
+def _joined(asks: Sequence[Ask]) -> Ask:
+    parts = [(ask, index) for ask in asks for index in range(len(ask.queries))]
+    if len({ask.look for ask in asks}) > 1:
+        raise AssertionError("jobs that go together look alike")
+
+    def take(place: int, rows: Tensor) -> None:
+        ask, index = parts[place]
+        ask.take(index, rows)
+
+    queries = tuple(ask.queries[index] for ask, index in parts)
+    return Ask(queries, take, asks[0].stage, asks[0].look, any(ask.vital for ask in asks))
 
 
 def answer(model: MaskModel, asks: Sequence[Ask]) -> None:

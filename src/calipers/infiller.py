@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
 from calipers import __version__
 from calipers.bias import Bias, find_bias
 from calipers.canvas import Canvas
 from calipers.check import at_least_one
-from calipers.decode import Decoder, Denoise, decode
-from calipers.drive import Ask, Done, drive
+from calipers.deadline import Deadline
+from calipers.decode import Decoder, Denoise
+from calipers.drive import Done, drive
 from calipers.empty import Emptiness
 from calipers.encode import encode
 from calipers.errors import ArgumentError, CalipersWarning
 from calipers.fill import Fill
+from calipers.filling import Filling
 from calipers.landscape import Landscape, Probe
-from calipers.measure import Measured, Measuring
+from calipers.measure import Measuring
 from calipers.models.base import MaskModel
-from calipers.seam import echo
 from calipers.search import Fixed, HillClimb, Search
 from calipers.template import Template
 
-T = TypeVar("T")
 Searches: TypeAlias = Search | Sequence[Search]
 
 
@@ -96,9 +96,9 @@ class Infiller:
         self.context = context
         self.crop = crop
         self.seed = seed
-        self._foreign = self.bias.foreign(card.id, card.revision)
-        if self._foreign:
-            warnings.warn(self._foreign, CalipersWarning, stacklevel=2)
+        self.foreign = self.bias.foreign(card.id, card.revision)
+        if self.foreign:
+            warnings.warn(self.foreign, CalipersWarning, stacklevel=2)
 
     def fill(self, template: Template, *, search: Searches | None = None) -> Fill:
         """Fill one template; `search` overrides the infiller's, for all holes or one each."""
@@ -119,7 +119,7 @@ class Infiller:
         if searches is not None and len(searches) != len(templates):
             raise ArgumentError(f"{len(searches)} searches for {len(templates)} template(s); give one each.")
         # All of them are encoded before the first is filled: one that does not fit costs no work.
-        begun = [self._begin(template, searches[n] if searches else None) for n, template in enumerate(templates)]
+        begun = [self.begin(template, searches[n] if searches else None) for n, template in enumerate(templates)]
         jobs = [filling.run() for filling in begun]
         fills: dict[int, Fill] = {}
         for number, event in drive(self.model, jobs, at_once):
@@ -129,7 +129,7 @@ class Infiller:
 
     def stream(self, template: Template, *, search: Searches | None = None) -> Iterator[Step]:
         """The same fill, one step at a time: what the model is asked next, and at last the answer."""
-        filling = self._begin(template, search)
+        filling = self.begin(template, search)
         for _, event in drive(self.model, [filling.run()]):
             if isinstance(event, Done):
                 yield Step("done", filling.canvas, (), event.result)
@@ -140,7 +140,7 @@ class Infiller:
 
     def probe(self, template: Template, *, search: Searches | None = None) -> tuple[Landscape, ...]:
         """Only measure: the landscape of each hole, nothing decoded."""
-        filling = self._begin(template, search)
+        filling = self.begin(template, search)
         for _, event in drive(self.model, [filling.measuring.run()]):
             if isinstance(event, Done):
                 return event.result.landscapes
@@ -165,8 +165,19 @@ class Infiller:
             "calipers": __version__,
         }
 
-    def _begin(self, template: Template, search: Searches | None) -> _Filling:
-        """Encode, and refuse what cannot be filled before any work is done."""
+    def begin(
+        self,
+        template: Template,
+        search: Searches | None = None,
+        *,
+        deadline: Deadline | None = None,
+        watched: bool = False,
+    ) -> Filling:
+        """Encode, and refuse what cannot be filled before any work is done; the work is for a driver to do.
+
+        deadline   when the best fill known is to be given
+        watched    keep what a viewer shows of each step: every position's confidence
+        """
         started = time.perf_counter()
         search = self.search if search is None else search
         each = list(search) if isinstance(search, Sequence) else [search] * template.holes
@@ -175,71 +186,7 @@ class Infiller:
         longest = [max(self.decoder.max_length, one.max_length) for one in each]
         canvas = encode(template, self.model, longest, self.context, self.crop)
         measuring = Measuring(canvas, each, self.bias, self.passes, self.empty, self.decoder.look)
-        return _Filling(self, template, measuring, time.perf_counter() - started)
-
-
-class _Filling:
-    """One fill under way."""
-
-    def __init__(self, infiller: Infiller, template: Template, measuring: Measuring, encoding: float) -> None:
-        self.infiller = infiller
-        self.template = template
-        self.measuring = measuring
-        self.canvas = measuring.canvas
-        self.forwards = 0
-        self.timings = {"encode": encoding}
-
-    def run(self) -> Generator[Ask, None, Fill]:
-        """Measure, then denoise once, all holes jointly."""
-        us = self.infiller
-        measured = yield from self._timed("search", self.measuring.run())
-        denoising = decode(us.decoder, measured.canvas, us.seed, measured.first)
-        self.canvas = yield from self._timed("decode", denoising)
-        self.timings["total"] = sum(self.timings.values())
-        return self._fill(measured)
-
-    def _timed(self, stage: str, work: Generator[Ask, None, T]) -> Generator[Ask, None, T]:
-        """Pass a stage's asks on, counting them and its wall time."""
-        started = time.perf_counter()
-        try:
-            while True:
-                ask = next(work)
-                self.forwards += 1
-                yield ask
-        except StopIteration as end:
-            self.timings[stage] = time.perf_counter() - started
-            result: T = end.value
-            return result
-
-    def _fill(self, measured: Measured) -> Fill:
-        us, notes = self.infiller, []
-        if us._foreign:
-            notes.append(us._foreign)
-        left, right = self.canvas.cropped
-        if left or right:
-            notes.append(
-                f"The text is longer than the context: {left} token(s) at its far left and {right} at its "
-                "far right were not read."
-            )
-        texts = [us.model.decode(ids) for ids in self.canvas.holes]
-        if us.trim_echo:
-            for hole, (text, after) in enumerate(zip(texts, self.template.texts[1:], strict=True)):
-                if size := echo(text, after):
-                    texts[hole] = text[: len(text) - size]
-                    notes.append(f"Trimmed {text[-size:]!r}, which the text after hole {hole + 1} begins with.")
-        return Fill(
-            template=self.template,
-            texts=tuple(texts),
-            ids=self.canvas.holes,
-            lengths=self.canvas.lengths,
-            landscapes=measured.landscapes,
-            probes=self.measuring.probes,
-            forwards=self.forwards,
-            passes=measured.passes,
-            timings=self.timings,
-            made_with=us.made_with(self.measuring.searches),
-            notes=tuple(notes),
-        )
+        return Filling(self, template, measuring, time.perf_counter() - started, deadline, watched)
 
 
 class Options(TypedDict, total=False):

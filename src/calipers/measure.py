@@ -76,7 +76,7 @@ class Measuring:
         if self._empty is not None:
             yield from self._empties(self._empty)
         landscapes = tuple(landscape for landscape in self._landscapes if landscape is not None)
-        return Measured(self.canvas, landscapes, passes, self._first())
+        return Measured(self.canvas, landscapes, passes, self.first(self.canvas))
 
     def _measure(self, hole: int) -> Generator[Ask, None, bool]:
         """Measure a hole, unless the others are as they were when it was last measured."""
@@ -106,9 +106,34 @@ class Measuring:
         lengths[hole] = length
         self.canvas = self.canvas.with_masks(lengths)
 
-    def _first(self) -> dict[int, Tensor]:
+    def so_far(self) -> Measured:
+        """What is known now, as if the measurement had ended: of the hole at work, the best length scored."""
+        prober = self.probers[self.turn]
+        if best := max(prober.probes, key=lambda probe: probe.calibrated, default=None):
+            self._set(self.turn, best.length)
+        lengths = self.canvas.lengths
+        self._landscapes[self.turn] = Landscape(prober.probes, lengths[self.turn], "out of time")
+        known = zip(self._landscapes, lengths, strict=True)
+        landscapes = tuple(landscape or Landscape((), length, "out of time") for landscape, length in known)
+        return Measured(self.canvas, landscapes, 1, self.first(self.canvas))
+
+    def next_best(self, length: int, count: int) -> list[int]:
+        """That many lengths of the one hole, `length` first: other peaks of what was scored, then the next best of it.
+
+        What was scored may be less than that; then lengths beside it follow, the nearest first.
+        """
+        probes = sorted(self.probers[0].probes, key=lambda probe: probe.length)
+        score = {probe.length: probe.calibrated for probe in probes}
+        beneath = {n: max(score.get(n - 1, 0.0), score.get(n + 1, 0.0)) for n in score}
+        ranked = sorted(score, key=lambda n: (score[n] > beneath[n], score[n]), reverse=True)
+        limit = max(self.searches[0].max_length, length)
+        nearby = sorted(range(1, limit + 1), key=lambda n: (abs(n - length), n))
+        return list(dict.fromkeys((length, *ranked, *nearby)))[:count]
+
+    def first(self, canvas: Canvas) -> dict[int, Tensor]:
+        """What is known of the first step on this canvas of masks, by position."""
         first: dict[int, Tensor] = {}
         for prober in self.probers:
-            if prober.winner is not None and prober.winner[0] == self.canvas:
-                first.update(zip(self.canvas.spans[prober.hole], prober.winner[1], strict=True))
+            if (rows := prober.kept(canvas)) is not None:
+                first.update(zip(canvas.spans[prober.hole], rows, strict=True))
         return first

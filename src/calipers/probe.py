@@ -104,7 +104,8 @@ class Prober:
                 wanted = asking.send({n: self._score(self._at(canvas, n).lengths, search.signal) for n in wanted})
         except StopIteration as end:
             found: Found = end.value
-            self.winner = self._won(self._at(canvas, found.length))
+            chosen = self._at(canvas, found.length)
+            self.winner = None if (rows := self.kept(chosen)) is None else (chosen, rows)
             probes = tuple(self._probe(self._at(canvas, n).lengths) for n, _ in found.visited)
             return Landscape(probes, found.length, found.stop, search.signal)
 
@@ -148,10 +149,15 @@ class Prober:
             raise AssertionError(f"the entropy of lengths {lengths} was not looked for")
         return seen.entropy
 
-    def _won(self, canvas: Canvas) -> tuple[Canvas, Tensor] | None:
+    def kept(self, canvas: Canvas) -> Tensor | None:
+        """What was kept of this hole when it was measured in this canvas of masks, if it was."""
         seen = self.known.get(canvas.lengths)
-        rows = seen.rows if seen and seen.rows is not None else self._leaders.get(canvas.lengths[self.hole])
-        return None if rows is None else (canvas, rows)
+        if seen is None:
+            return None
+        if seen.rows is not None:
+            return seen.rows
+        here = beside(canvas.lengths, self.hole) == self._beside
+        return self._leaders.get(canvas.lengths[self.hole]) if here else None
 
     def _at(self, canvas: Canvas, length: int) -> Canvas:
         return canvas.with_hole(self.hole, (MASK,) * length)

@@ -13,6 +13,7 @@ from calipers.errors import CalipersError
 _COMMANDS = {
     "fill": "Fill the holes of a text or file, at lengths nobody gave.",
     "probe": "Measure one hole and draw its landscape; nothing is filled.",
+    "serve": "Serve editors and the OpenAI client: fills over HTTP.",
     "eval": "Evaluate methods on a task set; what was measured is kept and shared.",
     "reproduce": "A table or figure of the paper by a command, on any model.",
     "report": "Tables of what was evaluated, with intervals; two runs compared.",
