@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from calipers.target import write_atomically
 from calipers.tasks import Task
 
 MANIFEST, RECORDS = "manifest.json", "records.jsonl"
+_NAMES = tuple(field.name for field in fields(Record))
 
 
 class Run:
@@ -72,7 +73,7 @@ class Run:
     def add(self, record: Record, journal: Journal) -> None:
         """Append a record, unless it is there."""
         if record.sample not in self._records.get((record.id, record.task), {}):
-            journal.append([asdict(record)])
+            journal.append([{name: getattr(record, name) for name in _NAMES}])
             self._take(record)
 
     def sign(self, described: Mapping[str, Any], session: Mapping[str, Any], about: Mapping[str, Any]) -> None:

@@ -19,6 +19,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -80,11 +81,15 @@ class Bench:
     ) -> None:
         self.tasks = tasks
         self.folder = folder
-        self.memory = Memory(folder)
         self._open_model = model
         self._open_grader = grader
         self._watch = watch
         self._at_once = at_once
+
+    @cached_property
+    def memory(self) -> Memory:
+        """What the model said; read when it is needed, for it is large and complete records need it not."""
+        return Memory(self.folder)
 
     def answer(self, methods: Sequence[Method]) -> dict[str, list[Record]]:
         """The records of every method, in the order of the tasks; what is missing is made."""
