@@ -143,7 +143,8 @@ def _mean(samples: Sequence[Record], score: str) -> float:
 
 
 def _samples(records: Sequence[Record]) -> int:
-    return min(map(len, by_task(records).values()))
+    """How many samples of every task were run as programs."""
+    return min(len(samples) if "pass" in samples[0].scores else 0 for samples in by_task(records).values())
 
 
 def _pass_at(tasks: Mapping[Asked, Sequence[Record]], k: int) -> Cell:
