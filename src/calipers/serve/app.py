@@ -52,7 +52,7 @@ def describe(app: FastAPI) -> FastAPI:
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(CalipersError, _refused)
     app.add_exception_handler(Exception, _refused)
-    app.openapi = _without_422(app)  # type: ignore[method-assign]
+    app.openapi = _description(app)  # type: ignore[method-assign]
     return app
 
 
@@ -90,8 +90,8 @@ def _wrong(one: dict[str, Any]) -> str:
     return f"{name}: {one['msg']}"
 
 
-def _without_422(app: FastAPI) -> Any:
-    """The description; what the framework would answer with 422 is answered with 400 here."""
+def _description(app: FastAPI) -> Any:
+    """The description, with keys; what the framework would answer with 422 is answered with 400 here."""
     plain = app.openapi
 
     def described() -> dict[str, Any]:
@@ -101,6 +101,8 @@ def _without_422(app: FastAPI) -> Any:
                 operation["responses"].pop("422", None)
         for name in ("HTTPValidationError", "ValidationError"):
             schema["components"]["schemas"].pop(name, None)
+        schema["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+        schema["security"] = [{"key": []}, {}]
         return schema
 
     return described

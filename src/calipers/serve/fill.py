@@ -32,8 +32,10 @@ from calipers.serve.wire import (
     MOST_MILLISECONDS,
     MOST_SEED,
     MOST_TEMPERATURE,
+    STREAM,
     Events,
     Strict,
+    Text,
     service_of,
     sse,
     unless_gone,
@@ -50,9 +52,9 @@ Length = Annotated[int, Field(ge=0, le=_MOST_LENGTH)]
 class FillRequest(Strict):
     """A text with holes, and how to fill them; what is left out is as the server was started."""
 
-    text: str | None = Field(None, description="the text, a marker at each hole; this or texts")
-    marker: str = Field(MARKER, min_length=1, description="what marks a hole in text")
-    texts: list[str] | None = Field(None, min_length=2, description="the texts around the holes, in order")
+    text: Text | None = Field(None, description="the text, a marker at each hole; this or texts")
+    marker: Text = Field(MARKER, min_length=1, description="what marks a hole in text")
+    texts: list[Text] | None = Field(None, min_length=2, description="the texts around the holes, in order")
     lengths: list[Length | None] | None = Field(None, description="tokens of each hole; null: measured")
     search: Literal["climb", "exhaustive"] | None = Field(None, description="how lengths are found")
     init: int | None = Field(None, ge=1, le=_MOST_LENGTH, description="length a climb starts at")
@@ -98,7 +100,7 @@ class Filled(FillAnswer):
 @router.post(
     "/v1/fill",
     summary="Fill any number of holes, and tell how",
-    responses={**ERRORS, 200: {"model": Filled, "content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    responses={**ERRORS, 200: {"model": Filled, "content": STREAM}},
 )
 async def fill(body: FillRequest, request: Request) -> Response:
     """Fill the holes of a text."""

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from calipers.serve.cut import cut
 from calipers.serve.refusal import invalid
 from calipers.serve.service import Answer, Order, Service, bounded, drawing, enough
-from calipers.serve.wire import ERRORS, MOST_MILLISECONDS, MOST_SEED, MOST_TEMPERATURE, service_of, unless_gone
+from calipers.serve.wire import ERRORS, MOST_MILLISECONDS, MOST_SEED, MOST_TEMPERATURE, Text, service_of, unless_gone
 
 router = APIRouter()
 _MOST_CHOICES = 16
@@ -38,24 +38,24 @@ class Extra(BaseModel):
     """A text from elsewhere that may help; clients add the time it was seen."""
 
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
-    text: str
-    filename: str = ""
+    text: Text
+    filename: Text = ""
 
 
-class Infill(BaseModel):
+class InfillRequest(BaseModel):
     """llama.cpp's request. Samplers and cache settings of its own are taken and have no effect on a greedy fill."""
 
-    model_config = ConfigDict(strict=True, allow_inf_nan=False, extra="allow", title="InfillRequest")
-    input_prefix: str = Field(description="text left of the hole")
-    input_suffix: str = Field(description="text right of the hole")
-    prompt: str = Field("", description="text between input_prefix and the hole: the cursor's line so far")
+    model_config = ConfigDict(strict=True, allow_inf_nan=False, extra="allow")
+    input_prefix: Text = Field(description="text left of the hole")
+    input_suffix: Text = Field(description="text right of the hole")
+    prompt: Text = Field("", description="text between input_prefix and the hole: the cursor's line so far")
     input_extra: list[Extra] = Field([], description="other texts, the most telling last; the first to give way")
     n_predict: int = Field(
         -1, ge=-1, lt=1 << 31, description="longest hole, in tokens; -1: the server's; 0: nothing, only be warm"
     )
     n_cmpl: int = Field(1, ge=1, le=_MOST_CHOICES, description="answers wanted; above 1, an array is given")
     n_indent: int = Field(0, ge=0, lt=1 << 31, description="end before a line indented less than this")
-    stop: list[Annotated[str, Field(min_length=1)]] = Field([], max_length=64, description="end before any of these")
+    stop: list[Annotated[Text, Field(min_length=1)]] = Field([], max_length=64, description="end before any of these")
     seed: int = Field(-1, ge=-1, le=MOST_SEED, description="of what is drawn; -1: 0")
     temperature: float = Field(0.0, ge=0, le=MOST_TEMPERATURE, description="0: the most probable token")
     top_k: int = Field(0, ge=-1, lt=1 << 31, description="draw from so many; no effect at temperature 0")
@@ -63,7 +63,7 @@ class Infill(BaseModel):
     t_max_predict_ms: int = Field(
         0, ge=-1, le=MOST_MILLISECONDS, description="milliseconds for all of it; 0 or less: as many as it takes"
     )
-    response_fields: list[str] | None = Field(None, max_length=256, description="only these, nested ones by a/path")
+    response_fields: list[Text] | None = Field(None, max_length=256, description="only these, nested ones by a/path")
 
 
 class Timings(BaseModel):
@@ -108,22 +108,11 @@ class Infilled(BaseModel):
         **ERRORS,
         200: {
             "description": "The answer; an array of them for n_cmpl above 1; only the fields asked for, if some were.",
-            "content": {
-                "application/json": {
-                    "schema": {
-                        "anyOf": [
-                            {"$ref": "#/components/schemas/Infilled"},
-                            {"type": "array", "items": {"$ref": "#/components/schemas/Infilled"}},
-                            {"type": "object", "description": "the response_fields asked for"},
-                            {"type": "array", "items": {"type": "object"}},
-                        ]
-                    }
-                }
-            },
+            "model": Infilled | list[Infilled] | dict[str, Any] | list[dict[str, Any]],
         },
     },
 )
-async def infill(body: Infill, request: Request) -> JSONResponse:
+async def infill(body: InfillRequest, request: Request) -> JSONResponse:
     """Fill the hole between `input_prefix + prompt` and `input_suffix`."""
     arrived = time.perf_counter()
     _supported(body.model_extra or {})
@@ -147,11 +136,10 @@ def _supported(extra: Mapping[str, Any]) -> None:
             raise invalid(f'"{name}" is not to be had here; leave it out.')
 
 
-def _order(service: Service, body: Infill) -> Order:
+def _order(service: Service, body: InfillRequest) -> Order:
     base = service.infiller
-    limit = body.n_predict if body.n_predict > 0 else None
     decoder = drawing(base.decoder, body.temperature, body.top_p or 1e-9, max(0, body.top_k))
-    searches = (bounded(base.search, limit),)
+    searches = (bounded(base.search, _limit(body)),)
     enough(body.n_cmpl, searches, decoder)
     return Order(
         texts=(body.input_prefix + body.prompt, body.input_suffix),
@@ -166,17 +154,21 @@ def _order(service: Service, body: Infill) -> Order:
     )
 
 
+def _limit(body: InfillRequest) -> int | None:
+    """The longest hole the request allows; None: as long as the server does."""
+    return body.n_predict if body.n_predict > 0 else None
+
+
 _NOTHING = Answer((), 0, (0, 0), late=False)
 
 
-def _answer(service: Service, body: Infill, given: Answer, number: int) -> dict[str, Any]:
+def _answer(service: Service, body: InfillRequest, given: Answer, number: int) -> dict[str, Any]:
     """One answer in llama.cpp's words."""
     fill = given.fills[number] if given.fills else None
     end = cut(fill.text if fill else "", body.stop, body.n_indent)
-    bound = fill is not None and (
-        given.late or fill.length >= bounded(service.infiller.search, body.n_predict).max_length
-    )
-    kind = "limit" if end.kind == "eos" and (bound or fill is None) else end.kind
+    limit = bounded(service.infiller.search, _limit(body)).max_length
+    bound = fill is None or given.late or fill.length >= limit
+    kind = "limit" if end.kind == "eos" and bound else end.kind
     return {
         "index": number,
         "content": end.text,
@@ -197,7 +189,7 @@ def _answer(service: Service, body: Infill, given: Answer, number: int) -> dict[
     }
 
 
-def _settings(service: Service, body: Infill) -> dict[str, Any]:
+def _settings(service: Service, body: InfillRequest) -> dict[str, Any]:
     base = service.infiller
     return {
         "n_predict": body.n_predict,

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
 from calipers.serve.refusal import Refusal, invalid, unavailable
-from calipers.serve.wire import ERRORS, Strict, service_of
+from calipers.serve.wire import ERRORS, Strict, Text, service_of
 
 router = APIRouter()
 
@@ -36,7 +36,7 @@ class Properties(BaseModel):
 class Tokenize(Strict):
     """A text to cut into tokens."""
 
-    content: str
+    content: Text
     add_special: bool = Field(False, description="nothing is added to a text here: refused if true")
     with_pieces: bool = Field(False, description="give each token's text too")
 

@@ -20,12 +20,12 @@ from pydantic import BaseModel, Field
 from calipers.serve.cut import cut
 from calipers.serve.refusal import invalid
 from calipers.serve.service import Answer, Order, Service, bounded, drawing, enough, unknown_model
-from calipers.serve.wire import ERRORS, MOST_SEED, Error, Events, Strict, service_of, sse, unless_gone
+from calipers.serve.wire import ERRORS, MOST_SEED, STREAM, Error, Events, Strict, Text, service_of, sse, unless_gone
 
 router = APIRouter()
 _MOST_CHOICES = 16
 _MOST_PROMPTS = 16
-Stop = Annotated[str, Field(min_length=1)]
+Stop = Annotated[Text, Field(min_length=1)]
 
 
 class StreamOptions(Strict):
@@ -35,14 +35,14 @@ class StreamOptions(Strict):
     include_obfuscation: bool | None = None
 
 
-class Completion(Strict):
+class CompletionRequest(Strict):
     """OpenAI's request. What cannot be had is refused unless it asks for nothing."""
 
-    model: str | None = Field(None, description="the model served, by name or id; it may be left out")
-    prompt: str | Annotated[list[str], Field(min_length=1, max_length=_MOST_PROMPTS)] = Field(
+    model: Text | None = Field(None, description="the model served, by name or id; it may be left out")
+    prompt: Text | Annotated[list[Text], Field(min_length=1, max_length=_MOST_PROMPTS)] = Field(
         description="text left of the hole, or several, each for a hole of its own"
     )
-    suffix: str | None = Field(None, description="text right of the hole")
+    suffix: Text | None = Field(None, description="text right of the hole")
     max_tokens: int | None = Field(None, ge=1, lt=1 << 31, description="longest hole; never above the server's")
     temperature: float | None = Field(None, ge=0, le=2, description="0, the default: the most probable token")
     top_p: float | None = Field(None, gt=0, le=1, description="draw from this mass; no effect at temperature 0")
@@ -51,7 +51,7 @@ class Completion(Strict):
     stream_options: StreamOptions | None = None
     stop: Stop | Annotated[list[Stop], Field(max_length=64)] | None = Field(None, description="end before any of these")
     seed: int | None = Field(None, ge=0, le=MOST_SEED, description="of what is drawn; none: another each time")
-    user: str | None = Field(None, description="taken, and not looked at")
+    user: Text | None = Field(None, description="taken, and not looked at")
     logprobs: int | None = Field(None, description="not to be had: refused unless null")
     echo: bool | None = Field(None, description="not to be had: refused unless false or null")
     best_of: int | None = Field(None, description="not to be had: refused unless n or null")
@@ -104,15 +104,12 @@ class Models(BaseModel):
     data: list[Model]
 
 
-_STREAM = {"text/event-stream": {"schema": {"type": "string"}}}
-
-
 @router.post(
     "/v1/completions",
     summary="Complete, or fill between prompt and suffix, as OpenAI does",
-    responses={**ERRORS, 404: {"model": Error}, 200: {"model": Completed, "content": _STREAM}},
+    responses={**ERRORS, 404: {"model": Error}, 200: {"model": Completed, "content": STREAM}},
 )
-async def completions(body: Completion, request: Request) -> Response:
+async def completions(body: CompletionRequest, request: Request) -> Response:
     """Fill the hole between `prompt` and `suffix`."""
     arrived = time.perf_counter()
     _supported(body)
@@ -143,7 +140,7 @@ async def models(request: Request) -> JSONResponse:
     return JSONResponse({"object": "list", "data": [one]})
 
 
-def _supported(body: Completion) -> None:
+def _supported(body: CompletionRequest) -> None:
     harmless: dict[str, tuple[object, ...]] = {
         "logprobs": (None,),
         "echo": (None, False),
@@ -159,7 +156,7 @@ def _supported(body: Completion) -> None:
         raise invalid('"stream_options" is for a stream; leave it out, or set "stream".')
 
 
-def _orders(service: Service, body: Completion) -> list[Order]:
+def _orders(service: Service, body: CompletionRequest) -> list[Order]:
     base, count = service.infiller, body.n or 1
     decoder = drawing(base.decoder, body.temperature, body.top_p, None)
     searches = (bounded(base.search, body.max_tokens),)
@@ -203,7 +200,7 @@ async def _all(waiting: list[asyncio.Future[Answer]]) -> list[Answer]:
             one.cancel()
 
 
-def _choices(body: Completion, order: Order, answer: Answer, at: int) -> list[dict[str, Any]]:
+def _choices(body: CompletionRequest, order: Order, answer: Answer, at: int) -> list[dict[str, Any]]:
     stops = [body.stop] if isinstance(body.stop, str) else body.stop or []
     choices = []
     for number, fill in enumerate(answer.fills):
@@ -227,7 +224,7 @@ def _usage(answers: list[Answer]) -> dict[str, int]:
 
 
 async def _stream(
-    body: Completion, head: dict[str, Any], orders: list[Order], waiting: list[asyncio.Future[Answer]]
+    body: CompletionRequest, head: dict[str, Any], orders: list[Order], waiting: list[asyncio.Future[Answer]]
 ) -> AsyncIterator[bytes]:
     usage = bool(body.stream_options and body.stream_options.include_usage)
     nothing: dict[str, Any] = {"usage": None} if usage else {}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Request
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.types import Receive, Scope, Send
 
 from calipers.serve.refusal import Refusal, refusal
@@ -21,6 +21,18 @@ MOST_SEED = (1 << 63) - 1
 # Drawing at more than this is noise, and a budget above an hour none.
 MOST_TEMPERATURE = 10.0
 MOST_MILLISECONDS = 3_600_000
+
+
+def _whole(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as bad:
+        raise ValueError(f"half a surrogate pair at character {bad.start}, which is no UTF-8") from None
+    return text
+
+
+# JSON can spell half of a surrogate pair; no text has one.
+Text = Annotated[str, AfterValidator(_whole)]
 
 
 class Strict(BaseModel):
@@ -52,6 +64,9 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     413: {"model": Error, "description": "The body is too large."},
     503: {"model": Error, "description": "Loading, too busy, or shutting down; Retry-After says when to come back."},
 }
+# A stream's events, for the description.
+_EVENT = {"event": {"type": "string"}, "data": {"type": "string", "description": "JSON"}}
+STREAM = {"text/event-stream": {"schema": {"type": "object", "properties": _EVENT, "required": ["data"]}}}
 
 
 def service_of(request: Request) -> Service:
