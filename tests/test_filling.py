@@ -69,6 +69,16 @@ def test_a_search_that_is_cut_short_gives_the_best_length_so_far_without_another
     assert (took, filling.late, fill.landscape.stop) == (9, True, "out of time")
 
 
+def test_with_a_deadline_the_lengths_that_are_far_apart_are_asked_for_first():
+    infiller = Infiller(Scripted(["hello"]))
+    work = infiller.begin(ONE, deadline=Deadline(9)).run()
+    ask = next(work)
+    assert [len(query.positions) for query in ask.queries] == [8, 12, 4, 6, 10, 5, 7, 9, 11]
+    answer(infiller.model, [ask])
+    assert {query.canvas.lengths[0] for query in next(work).queries} == {1, 2, 3}
+    assert infiller.fill(ONE).landscape == run(infiller, ONE, 1e6)[1][0].landscape
+
+
 def test_a_decoder_takes_as_many_steps_as_there_is_time_for():
     # Nine probes of a second each: of 16 seconds, 7 are left, and the first step is known.
     infiller = Infiller(

@@ -10,18 +10,18 @@ the remaining masks are committed together, each to the token last seen there.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
-from calipers.canvas import MASK, Canvas
+from calipers.canvas import Canvas
 from calipers.deadline import Deadline
-from calipers.decode import Decoder, Denoise, decode
+from calipers.decode import Decoder, Denoise
+from calipers.denoising import Denoising
 from calipers.drive import Ask, together
 from calipers.fill import Fill
-from calipers.look import PROBABILITY, TOKEN
 from calipers.measure import Measured, Measuring
-from calipers.models.base import Query
 from calipers.seam import echo
 from calipers.template import Template
 
@@ -95,7 +95,8 @@ class Filling:
         work = self.measuring.run()
         try:
             while True:
-                yield next(work)
+                ask = next(work)
+                yield ask if self.deadline is None else _spread(ask)
                 if self.deadline is not None and self.deadline.passed(_SEARCHING):
                     self.late = True
                     return self.measuring.so_far()
@@ -174,91 +175,20 @@ class Filling:
         )
 
 
-class Denoising:
-    """A canvas being denoised: as it stands, and what was last seen of it.
+def _spread(ask: Ask) -> Ask:
+    """The same queries, the first first, then the shortest and longest, then halves between those asked already.
 
-    seen        position -> (most probable token, its probability), of the canvas as it stands
-    committed   position -> how probable its token was when it was committed, if it was the most probable
-    late        whether its last masks were committed together because time was up
-
-    Both are kept only where they are wanted: to hurry, or to be watched.
+    Who answers some of them before time is up has then seen a little of all lengths, not all of a few.
     """
+    order = sorted(range(len(ask.queries)), key=lambda index: len(ask.queries[index].canvas))
+    chosen = {order.index(0): None, len(order) - 1: None, 0: None} if order else {}
+    while len(chosen) < len(order):
+        marks = sorted(chosen)
+        wide, since = max(((b - a, a) for a, b in pairwise(marks)), key=lambda gap: gap[0])
+        chosen[since + wide // 2] = None
+    places = [order[at] for at in chosen]
 
-    def __init__(
-        self,
-        decoder: Decoder,
-        canvas: Canvas,
-        seed: int,
-        first: Mapping[int, Tensor],
-        deadline: Deadline | None = None,
-        keep: bool = False,
-    ) -> None:
-        self.decoder = decoder
-        self.canvas = canvas
-        self.seed = seed
-        self.seen: dict[int, tuple[int, float]] = {}
-        self.committed: dict[int, float] = {}
-        self.late = False
-        self._first = first
-        self._deadline = deadline
-        self._keep = keep
-        if keep:
-            self.seen = {position: _most_probable(row[None], decoder)[0] for position, row in first.items()}
+    def take(index: int, rows: Tensor) -> None:
+        ask.take(places[index], rows)
 
-    def run(self) -> Generator[Ask, None, Canvas]:
-        """Denoise, all the way or until time is up."""
-        work = decode(self.decoder, self.canvas, self.seed, self._first)
-        try:
-            while not self._is_late():
-                ask = next(work)
-                self._move(ask.queries[0].canvas)
-                if self._is_late():
-                    break
-                yield replace(ask, take=self._noting(ask)) if self._keep else ask
-        except StopIteration as end:
-            self._move(end.value)
-            return self.canvas
-        finally:
-            work.close()
-        yield from self._rush()
-        return self.canvas
-
-    def _is_late(self) -> bool:
-        return self._deadline is not None and self._deadline.passed()
-
-    def _rush(self) -> Generator[Ask, None, None]:
-        """Commit all masks there are; only what was never seen is asked for."""
-        masked = self.canvas.masked
-        self.late = bool(masked)
-        if any(position not in self.seen for position in masked):
-            ask = Ask((Query(self.canvas, masked),), lambda *_: None, "decode", self.decoder.look, vital=True)
-            yield replace(ask, take=self._noting(ask))
-        self._move(self.canvas.edit({position: (self.seen[position][0],) for position in masked}))
-
-    def _noting(self, ask: Ask) -> Callable[[int, Tensor], None]:
-        positions = ask.queries[0].positions
-
-        def take(index: int, rows: Tensor) -> None:
-            self.seen.update(zip(positions, _most_probable(rows, self.decoder), strict=True))
-            ask.take(index, rows)
-
-        return take
-
-    def _move(self, canvas: Canvas) -> None:
-        if canvas.lengths != self.canvas.lengths:  # positions are others now
-            self.seen, self.committed = {}, {}
-        elif self._keep:
-            old, new = self.canvas.ids, canvas.ids
-            for position in self.canvas.masked:
-                token, probability = self.seen.get(position, (MASK, 0.0))
-                if old[position] != new[position] == token:
-                    self.committed[position] = probability
-        self.canvas = canvas
-
-
-def _most_probable(rows: Tensor, decoder: Decoder) -> list[tuple[int, float]]:
-    """The most probable token of each row, and its probability."""
-    if decoder.look is None:
-        best = rows.softmax(-1).max(-1)
-        return list(zip(best.indices.tolist(), best.values.tolist(), strict=True))
-    return [(int(row[TOKEN]), row[PROBABILITY]) for row in rows.tolist()]
+    return replace(ask, queries=tuple(ask.queries[place] for place in places), take=take)

@@ -5,7 +5,7 @@ import socket
 import time
 
 import pytest
-from serving import http, is_error, split
+from serving import http, is_error, split, until
 
 from calipers import Infiller, Scripted
 from calipers.serve.guard import Guard, Rules, allowed_hosts
@@ -236,9 +236,9 @@ def test_the_log_has_no_text_of_a_user_unless_asked_for(serve, caplog, log_promp
     assert server.post("/infill", {"input_prefix": "my secret code", "input_suffix": "b"}).status_code == 500
     server.post("/infill", {"input_prefix": 5, "my secret code": "b"})
     server.get("/my secret code?my+secret+code")
+    until(lambda: "GET other 404" in caplog.text)  # a line is written after its answer was sent
     assert "POST /infill 500" in caplog.text
     assert "POST /infill 400" in caplog.text
-    assert "GET other 404" in caplog.text
     assert ("secret" in caplog.text) is log_prompts
 
 
@@ -246,6 +246,7 @@ def test_requests_are_counted_by_route_and_status(serve):
     server = serve()
     server.post("/infill", {"input_prefix": "a", "input_suffix": "b"})
     server.get("/nowhere")
+    until(lambda: server.metric("requests_total") == 2)
     text = server.get("/metrics").text
     assert 'calipers_requests_total{route="/infill",status="200"} 1' in text
     assert 'calipers_requests_total{route="other",status="404"} 1' in text

@@ -45,6 +45,12 @@ _KEY, _KEYS = "CALIPERS_API_KEY", "CALIPERS_API_KEYS"
 @click.option(
     "--cors-origin", multiple=True, help="Origin whose pages may use the server, * for all. Default: only its own."
 )
+@click.option(
+    "--host-name",
+    multiple=True,
+    help="Another name this machine's requests may call the server by, as behind a proxy. Default: those of the "
+    "loopback; a server for other machines answers to any.",
+)
 @click.option("--queue", type=click.IntRange(1), default=64, show_default=True, help="Requests that may wait.")
 @click.option("--at-once", type=click.IntRange(1), default=16, show_default=True, help="Requests under way at a time.")
 @click.option("--cache", type=click.IntRange(0), default=256, show_default=True, help="Answers remembered.")
@@ -120,7 +126,7 @@ def _rules(values: dict[str, Any]) -> Rules:
         )
     return Rules(
         keys=tuple(keys),
-        hosts=allowed_hosts(values["host"]),
+        hosts=allowed_hosts(values["host"], values["host_name"]),
         body=values["body_limit"],
         log_prompts=values["log_prompts"],
     )

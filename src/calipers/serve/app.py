@@ -64,8 +64,11 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
 async def _http(_: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, HTTPException):
         raise error
-    kind = {404: "not_found_error"}.get(error.status_code, "invalid_request_error")
-    no = Refusal(error.status_code, kind, str(error.detail))
+    kind, message = {
+        404: ("not_found_error", "There is nothing here; /openapi.json says what there is."),
+        405: ("invalid_request_error", "This method is not for this path; /openapi.json says which is."),
+    }.get(error.status_code, ("invalid_request_error", str(error.detail)))
+    no = Refusal(error.status_code, kind, message)
     return JSONResponse(no.body, no.status, dict(error.headers or {}))
 
 

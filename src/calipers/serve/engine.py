@@ -19,7 +19,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from calipers.canvas import MASK, Canvas
@@ -28,32 +27,13 @@ from calipers.deadline import Deadline
 from calipers.drive import Ask, answer
 from calipers.infiller import Infiller
 from calipers.models.base import Query
+from calipers.serve.job import Job
 from calipers.serve.metrics import Metrics
 from calipers.serve.refusal import unavailable
 
 T = TypeVar("T")
 _ROUND = 0.1  # seconds: how long a cancellation or a deadline may go unseen
 _WARM = 32  # tokens of the forwards that warm a model
-
-
-@dataclass(eq=False, slots=True)
-class _Job:
-    """A request under way: its generator, what it waits for, and how much of that is answered."""
-
-    work: Generator[Ask, None, Any]
-    future: Future[Any]
-    deadline: Deadline | None = None
-    watch: Callable[[], None] | None = None
-    ask: Ask | None = None
-    answered: int = 0
-    started: float = field(default_factory=time.monotonic)
-
-    @property
-    def resumable(self) -> bool:
-        """Whether all it asked is answered, or its time is up and the rest can be gone without."""
-        if self.ask is None or self.answered == len(self.ask.queries):
-            return True
-        return not self.ask.vital and self.deadline is not None and self.deadline.passed()
 
 
 class Engine:
@@ -84,8 +64,8 @@ class Engine:
         self.at_once = at_once
         self._open, self._queue = open, queue
         self._infiller: Infiller | None = None
-        self._waiting: deque[_Job] = deque()
-        self._running: deque[_Job] = deque()
+        self._waiting: deque[Job] = deque()
+        self._running: deque[Job] = deque()
         self._wake = threading.Condition()
         self._draining = self._abandoned = False
         self._job_seconds = 1.0
@@ -137,7 +117,7 @@ class Engine:
             if len(self._waiting) >= self._queue:
                 wait = math.ceil(self._job_seconds * len(self._waiting) / self.at_once)
                 raise unavailable(f"{len(self._waiting)} requests are waiting already; try again later.", max(1, wait))
-            self._waiting.append(_Job(work, future, deadline, watch))
+            self._waiting.append(Job(work, future, deadline, watch))
             self._wake.notify()
         return future
 
@@ -205,7 +185,7 @@ class Engine:
         taken = self._share()
         if not taken:
             return
-        asks = [_part(job, count) for job, count in taken.items()]
+        asks = [job.part(count) for job, count in taken.items()]
         sizes = [len(query.canvas) for ask in asks for query in ask.queries]
         started = time.perf_counter()
         try:
@@ -225,10 +205,10 @@ class Engine:
             job.answered += count
             self._show(job)
 
-    def _share(self) -> dict[_Job, int]:
+    def _share(self) -> dict[Job, int]:
         """How many queries of whom are answered in this round: one of each in turn, while there is time."""
         tokens = self.pace * _ROUND
-        taken: dict[_Job, int] = {}
+        taken: dict[Job, int] = {}
         turn = deque(self._running)
         while turn and (tokens > 0 or not taken):
             job = turn.popleft()
@@ -242,7 +222,7 @@ class Engine:
             self._running = deque([*(job for job in self._running if job not in taken), *taken])
         return taken
 
-    def _resume(self, job: _Job) -> None:
+    def _resume(self, job: Job) -> None:
         job.answered = 0
         try:
             job.ask = next(job.work)
@@ -251,22 +231,22 @@ class Engine:
         except Exception as error:
             self._end(job, error=error)
 
-    def _apart(self, infiller: Infiller, taken: dict[_Job, int]) -> None:
+    def _apart(self, infiller: Infiller, taken: dict[Job, int]) -> None:
         """A forward failed: answer each alone, so that only those it fails for hear of it."""
         for job, count in taken.items():
             try:
-                answer(infiller.model, [_part(job, count)])
+                answer(infiller.model, [job.part(count)])
             except Exception as error:
                 self._end(job, error=error)
 
-    def _show(self, job: _Job) -> None:
+    def _show(self, job: Job) -> None:
         if job.watch is not None and not job.future.done():
             try:
                 job.watch()
             except Exception as error:
                 self._end(job, error=error)
 
-    def _end(self, job: _Job, result: Any = None, error: BaseException | None = None) -> None:
+    def _end(self, job: Job, result: Any = None, error: BaseException | None = None) -> None:
         with self._wake:
             if job in self._running:
                 self._running.remove(job)
@@ -278,15 +258,3 @@ class Engine:
             job.future.set_exception(error)
         else:
             job.future.set_result(result)
-
-
-def _part(job: _Job, count: int) -> Ask:
-    """So many of a job's unanswered queries as an ask of their own."""
-    ask, since = job.ask, job.answered
-    if ask is None:
-        raise AssertionError("only who asks is answered")
-
-    def take(index: int, rows: Any) -> None:
-        ask.take(since + index, rows)
-
-    return replace(ask, queries=ask.queries[since : since + count], take=take)

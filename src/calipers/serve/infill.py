@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from calipers.serve.cut import cut
 from calipers.serve.refusal import invalid
@@ -31,6 +31,7 @@ _UNSUPPORTED: Mapping[str, tuple[object, ...]] = {
     "n_probs": (0,),
     "lora": ([],),
     "post_sampling_probs": (False,),
+    "return_tokens": (False,),
 }
 
 
@@ -64,6 +65,12 @@ class InfillRequest(BaseModel):
         0, ge=-1, le=MOST_MILLISECONDS, description="milliseconds for all of it; 0 or less: as many as it takes"
     )
     response_fields: list[Text] | None = Field(None, max_length=256, description="only these, nested ones by a/path")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, values: Any) -> Any:
+        """What is null is left out, as llama.cpp reads it."""
+        return {k: v for k, v in values.items() if v is not None} if isinstance(values, dict) else values
 
 
 class Timings(BaseModel):

@@ -137,6 +137,8 @@ class Service:
         if deadline is not None:
             affordable = int(self.engine.pace * deadline.within / _FORWARDS)
             limit = min(limit, longest + max(_LEAST, affordable))
+            # Time is looked at between forwards, so one more may be under way when it is up.
+            deadline.within = max(deadline.within / 2, deadline.within - limit / max(self.engine.pace, 1.0))
         ours.context = limit
         texts = order.texts
         if order.extra:

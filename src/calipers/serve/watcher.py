@@ -8,7 +8,8 @@ from itertools import groupby
 from typing import Any
 
 from calipers.canvas import MASK, Canvas
-from calipers.filling import Denoising, Filling
+from calipers.denoising import Denoising
+from calipers.filling import Filling
 from calipers.models.base import MaskModel
 
 Tell = Callable[[str, dict[str, Any]], None]
