@@ -7,7 +7,9 @@ paper's below, keeps to 100 columns.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import zip_longest
+from textwrap import wrap
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 # The lines of each cell of each row; a text is a heading.
 Grid: TypeAlias = "list[list[list[Text]] | str]"
-_GAP = 2
+_GAP, _READABLE = 2, 80
 
 
 def lay_out(table: Table, width: int) -> Text:
@@ -27,7 +29,7 @@ def lay_out(table: Table, width: int) -> Text:
         widths = _widths(table, grid)
         if sum(widths) + _GAP * (len(widths) - 1) <= width:
             break
-    return _drawn(table, grid, widths, stacked)
+    return _drawn(table, grid, widths, stacked, width)
 
 
 def _grid(table: Table, stacked: bool) -> Grid:
@@ -72,7 +74,7 @@ def _span(widths: list[int], first: int, span: int) -> int:
     return sum(widths[first : first + span]) + _GAP * (span - 1)
 
 
-def _drawn(table: Table, grid: Grid, widths: list[int], stacked: bool) -> Text:
+def _drawn(table: Table, grid: Grid, widths: list[int], stacked: bool, width: int) -> Text:
     from rich.text import Text
 
     right = table.right()
@@ -92,12 +94,18 @@ def _drawn(table: Table, grid: Grid, widths: list[int], stacked: bool) -> Text:
             blocks = zip_longest(*row)
             lines += [line([cell if cell is not None else Text() for cell in block]) for block in blocks]
     lines.append(rule)
-    lines += [Text(note, style="dim") for note in table.legend(short=stacked)]
+    lines += [Text(line, style="dim") for line in _notes(table.legend(short=stacked), rule.cell_len, width)]
     for each in lines:
         each.rstrip()
     text = Text("\n").join(lines)
     text.no_wrap = True
     return text
+
+
+def _notes(notes: Iterable[str], table: int, width: int) -> list[str]:
+    """Broken at words: as wide as the table, and where that is narrow, as a line that is read with ease."""
+    wide = table if table > width else min(width, max(table, _READABLE))
+    return [line for note in notes for line in wrap(note, wide, subsequent_indent="  ", break_on_hyphens=False)]
 
 
 def _group_lines(table: Table, widths: list[int]) -> list[Text]:

@@ -17,6 +17,12 @@ from calipers.tasks import group_of
 
 # Score → its heading; all are shown in per cent.
 SCORES = {"pass": "Pass@1", "bleu2": "BLEU-2", "rouge_l": "ROUGE-L", "exact": "exact"}
+# What the columns of every table of methods are.
+LEGEND = (
+    "Scores and length right in per cent. exact: the true answer, blanks at its ends aside; length right: as many "
+    "tokens as the true answer; off by: mean distance from its length in tokens.",
+    "probes: lengths scored; forwards: model calls a task would take alone.",
+)
 _KS = (5, 10, 100)
 # A task's id, and the digest of what it asks.
 Asked: TypeAlias = tuple[str, str]
@@ -52,10 +58,7 @@ def report(answers: Mapping[str, Sequence[Record]], title: str) -> Table:
             Cell(mean(records, lambda r: r.forwards)),
         ]
         rows.append(tuple(row))
-    notes = [
-        "Scores and length right in per cent; length right: as many tokens as the true answer has; off by: mean "
-        "distance from it in tokens; probes: lengths scored; forwards: model calls of one task alone."
-    ]
+    notes = list(LEGEND)
     if cropped := len({(r.id, r.task) for records in filled.values() for r in records if r.cropped}):
         notes.append(f"{cropped} tasks did not fit the context and were cropped at their far ends.")
     return Table(title, columns, tuple(rows), tuple(notes))

@@ -60,10 +60,10 @@ def main() -> None:
     """The entry point: run, and turn errors that are meant for people into one line and an exit code."""
     try:
         code = cli.main(prog_name="calipers", standalone_mode=False)
-    except click.exceptions.Abort:
-        code = _interrupted()
-    except KeyboardInterrupt:
-        code = _interrupted()
+    except click.exceptions.Abort as stopped:
+        code = _interrupted(stopped.__cause__)
+    except KeyboardInterrupt as stopped:
+        code = _interrupted(stopped)
     except click.ClickException as wrong:
         wrong.show()
         code = wrong.exit_code
@@ -73,6 +73,8 @@ def main() -> None:
     sys.exit(code)
 
 
-def _interrupted() -> int:
-    click.echo("calipers: interrupted", err=True)
+def _interrupted(stopped: BaseException | None) -> int:
+    """Say so, with what the command has to add."""
+    more = f"; {stopped}" if isinstance(stopped, KeyboardInterrupt) and stopped.args else ""
+    click.echo(f"calipers: interrupted{more}", err=True)
     return 130

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from calipers.models.card import Card
 
 RUNS = Path("runs")
+# Of what is printed where there is no terminal to be as wide as.
+WIDTH = 100
 
 
 def runs_option(function: F) -> F:
@@ -94,7 +97,10 @@ class Opener:
         """A bench on a set."""
         from calipers.bench.run import Bench
 
-        return Bench(tasks, self.folder(tasks.name), self.model, self._grader, watch, self._values["at_once"])
+        def told(stage: str, done: int, total: int) -> None:
+            watch(f"{tasks.name}: {stage}", done, total)
+
+        return Bench(tasks, self.folder(tasks.name), self.model, self._grader, told, self._values["at_once"])
 
     def _grader(self, journal: Path) -> Grader:
         from calipers.bench.grade import Grader
@@ -103,13 +109,43 @@ class Opener:
         if self._sandbox is None:
             self._sandbox = Sandbox(launcher=self._values["sandbox"])
             if not self._values["quiet"]:
-                click.echo(self._sandbox.describe(), err=True)
+                say(_in_short(self._sandbox))
         return Grader(self._sandbox, self._values["workers"] or os.cpu_count() or 1, journal)
+
+
+def _in_short(sandbox: Sandbox) -> str:
+    """What is in force, in a sentence; a run's manifest has `describe`, all of it."""
+    there, lacking = (", ".join(p.name for p in sandbox.protections if p.in_force is kept) for kept in (True, False))
+    more = " More is where bubblewrap is installed, or user namespaces are allowed." if lacking else ""
+    return (
+        f"sandbox: {sandbox.launcher}; in force: {there or '–'}; not in force: {lacking or '–'}.{more} "
+        "It is no boundary against a flaw in the kernel, and no judge of intent (all of it: manifest.json)."
+    )
+
+
+def say(text: str) -> None:
+    """A remark on standard error, broken at words as wide as the terminal is."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    width = console.width if console.is_terminal else WIDTH
+    lines = textwrap.wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    click.echo("\n".join(lines), err=True)
 
 
 @contextmanager
 def watching(quiet: bool) -> Iterator[Watch]:
-    """Progress with rate and time left, on standard error; lines now and then where it is no terminal."""
+    """Progress, and on Ctrl-C what becomes of it."""
+    try:
+        with _progress(quiet) as watch:
+            yield watch
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("what was done is kept, and the same command goes on from there") from None
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Watch]:
+    """With rate and time left, on standard error; lines now and then where it is no terminal."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -172,10 +208,11 @@ class _Lines:
 
 
 def show(table: Table, form: str) -> None:
-    """A table on standard output, in a form."""
+    """A table on standard output, in a form; as wide as the terminal, if it is one."""
     from rich.console import Console
 
     if form == "terminal":
-        Console(highlight=False, soft_wrap=True).print(table.terminal())
+        console = Console(highlight=False, soft_wrap=True)
+        console.print(table.terminal(console.width if console.is_terminal else WIDTH))
     else:
         click.echo(getattr(table, form)())

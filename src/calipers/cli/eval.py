@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from calipers.cli.bench import Opener, bench_options, show, watching
+from calipers.cli.bench import Opener, bench_options, say, show, watching
 
 _DEFAULT = "oracle, fixed and cal from each of the paper's starts"
 
@@ -27,7 +27,8 @@ _DEFAULT = "oracle, fixed and cal from each of the paper's starts"
     "--method",
     "methods",
     multiple=True,
-    help=f"fixed:8, oracle, cal:8, daedal:8, exhaustive or lr-dllm, with options behind commas. Default: {_DEFAULT}.",
+    metavar="METHOD",
+    help=f"A method, see above; may be given several times. Default: {_DEFAULT}.",
 )
 @click.option(
     "--ask-only",
@@ -45,16 +46,19 @@ def command(
     bias: str | None,
     **values: Any,
 ) -> None:
-    """Evaluate METHODS on a task set, and keep a record of every answer.
+    """Evaluate methods on a task set, and keep a record of every answer.
 
     \b
     SET is humaneval-single-line, humaneval-multi-line, humaneval-random-span,
     humaneval-random-span-light, stories, abstracts, reviews, or a JSONL file of
-    prefix, suffix, answer[, test]. A method is a search, a decoder and options:
-      cal:8                       the paper's search, from 8 tokens
-      cal:8,bias=none,patience=2  without calibration, less patient
-      cal:8,temperature=0.8,samples=10     ten answers drawn, for pass@k
-      daedal:8,low=0.3            eight masks that grow
+    prefix, suffix, answer[, test]. The texts are not distributed: give --data.
+    A method is a search, a decoder and options behind commas:
+      cal:8                             the paper's search, from 8 tokens
+      cal:8,bias=none,patience=2        without calibration, less patient
+      cal:8,temperature=0.8,samples=10  ten answers drawn, for pass@k
+      fixed:8, oracle                   eight tokens; as many as the true answer
+      daedal:8,low=0.3                  eight masks that grow
+      exhaustive, lr-dllm               the best of all lengths; LR-DLLM's two stages
     Interrupt it as you like: the same command goes on where it was, and other
     methods use what these have asked.
     """
@@ -73,7 +77,9 @@ def command(
         bench = opener.bench(tasks, watch)
         if ask_only:
             bench.ask(parsed)
+            say("The model is asked; the same command without --ask-only grades what it said.")
             return
         answers = bench.answer(parsed)
     show(report(answers, f"{tasks.name} ({tasks.split}), {opener.label}"), "terminal")
-    click.echo(f"records: {opener.folder(tasks.name)}/METHOD/records.jsonl", err=True)
+    if not values["quiet"]:
+        click.echo(f"records: {opener.folder(tasks.name)}, a folder a method", err=True)

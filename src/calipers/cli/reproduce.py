@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calipers.cli.bench import Opener, bench_options, show, watching
+from calipers.cli.bench import Opener, bench_options, say, show, watching
+from calipers.errors import TargetError
 from calipers.experiments import NAMES
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from calipers.bench.sets import TaskSet
     from calipers.bench.table import Table
 
-_SETS = "stories, abstracts, reviews, humaneval-single-line or humaneval-multi-line"
+_SETS = ("stories", "abstracts", "reviews", "humaneval-single-line", "humaneval-multi-line")
 _EPILOG = "\b\nNAME is one of\n" + "\n".join(f"  {name:9} {what}" for name, what in NAMES.items())
 
 
@@ -26,10 +27,11 @@ _EPILOG = "\b\nNAME is one of\n" + "\n".join(f"  {name:9} {what}" for name, what
     "--data",
     multiple=True,
     metavar="SET=FILE",
-    help=f"The file of a task set ({_SETS}); may be given several times.",
+    help=f"The file of a task set ({', '.join(_SETS)}); may be given several times.",
 )
 @click.option(
-    "--own-bias", help="The bias fitted for this model, shown beside the paper's. Default: the one that ships."
+    "--own-bias",
+    help="The bias fitted for this model, a row beside the paper's. Default: the one that ships with it, if any.",
 )
 @click.option(
     "--format",
@@ -52,24 +54,29 @@ def command(
     """Reproduce a table or figure of the paper, the paper's figures beside ours.
 
     What is missing is asked of the model and kept below --runs, shared by all tables; what is
-    there is only read, so a table of complete runs needs no model. Interrupt it as you like.
+    there is only read, so a table of complete runs loads no model (one without a card is loaded
+    for its facts). Interrupt it as you like: the same command goes on where it was. How long it
+    takes is the model's matter: --limit 20 first shows the rate, and other tables then need less.
     """
     from calipers.experiments import experiment
     from calipers.experiments.lab import Lab
 
-    module = experiment(name)
-    with watching(values["quiet"]) as watch:
-        lab = Lab(_Opens(Opener(values), watch), values["limit"], _files(data), own_bias)
-        tables: list[Table] = module.tables(lab)
-    for table in tables:
-        show(table, form)
-        click.echo()
-    for note in lab.notes:
-        click.echo(f"note: {note}", err=True)
+    module, files = experiment(name), _files(data)
+    draws = getattr(module, "figure", None)
     if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
-        for path in _written(name, tables, getattr(module, "figure", None), lab, output):
-            click.echo(f"wrote {path}", err=True)
+        _check_output(output, name, draws is not None)
+    with watching(values["quiet"]) as watch:
+        lab = Lab(_Opens(Opener(values), watch), values["limit"], files, own_bias)
+        tables: list[Table] = module.tables(lab)
+        written = _written(name, tables, draws, lab, output) if output is not None else []
+    for number, table in enumerate(tables):
+        if number:
+            click.echo()
+        show(table, form)
+    for note in lab.notes:
+        say(f"note: {note}")
+    for path in written:
+        click.echo(f"wrote {path}", err=True)
 
 
 class _Opens:
@@ -97,8 +104,26 @@ def _files(data: tuple[str, ...]) -> dict[str, Path]:
         name, equals, path = one.partition("=")
         if not equals or not path:
             raise click.UsageError(f"--data {one!r} names no set; give SET=FILE, for example stories=stories.csv.")
+        if name not in _SETS:
+            raise click.UsageError(f"--data {one!r} is of no set that is reproduced; give one of {', '.join(_SETS)}.")
+        if not Path(path).is_file():
+            raise TargetError(f"--data {one!r}: {path} is no file; name one that is there.")
         files[name] = Path(path)
     return files
+
+
+def _check_output(output: Path, name: str, draws: bool) -> None:
+    """Refuse what could not be written, or drawn, before any work is done."""
+    from calipers.plot import check
+    from calipers.target import check_writable
+
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TargetError(f"--output {output} cannot be made ({error.strerror}); name another folder.") from None
+    check_writable(output / f"{name}.csv")
+    if draws:
+        check(output / f"{name}.svg", "bench")
 
 
 def _written(

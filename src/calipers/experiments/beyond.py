@@ -6,7 +6,7 @@ fitted to each text; `powers` is its first stage, `lr-dllm` both. All lengths fo
 
 from __future__ import annotations
 
-from calipers.bench.report import mean, share
+from calipers.bench.report import LEGEND, mean, share
 from calipers.bench.table import Cell, Table, Value
 from calipers.experiments import paper
 from calipers.experiments.lab import Lab
@@ -51,8 +51,8 @@ def tables(lab: Lab) -> list[Table]:
             )
         )
     notes = (
-        f"{len(found['oracle'])} tasks. LR-DLLM searches to 64 here as the others do; its paper's bound is 128.",
-        "length right: in per cent; off by: mean distance from the oracle length, in tokens.",
+        f"{lab.counted(found['oracle'])}. LR-DLLM searches to 64 here as the others do; its paper's bound is 128.",
+        *LEGEND,
         paper.NOTES["longest"],
     )
     columns = ("method", "Pass@1", "length right", "off by", "probes", "forwards")

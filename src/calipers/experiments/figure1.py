@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from calipers.bench.table import Table
-from calipers.experiments import case
+from calipers.experiments import case, paper
 from calipers.experiments.lab import Lab
 
 TITLE = "Figure 1: a hole filled at three lengths"
+NOTES = (
+    f"{paper.CASE_TASK}. In the paper {paper.LABELS[paper.INSTRUCT]} fails at 4 and 16 and passes at "
+    f"{paper.CASE_LENGTH}, its oracle length.",
+)
 
 
 def lengths(lab: Lab) -> list[int]:
@@ -21,7 +25,7 @@ def tables(lab: Lab) -> list[Table]:
     """The fills and whether they pass."""
     records = case.fills(lab, lengths(lab))
     rows = tuple((n, "passes" if r.scores["pass"] else "fails", repr(r.text)[1:-1]) for n, r in records.items())
-    return [Table(f"{TITLE}, {lab.label}", ("L", "tests", "fill"), rows)]
+    return [Table(f"{TITLE}, {lab.label}", ("L", "tests", "fill"), rows, NOTES)]
 
 
 def figure(lab: Lab, path: Path) -> Path:

@@ -43,7 +43,10 @@ def tables(lab: Lab) -> list[Table]:
         (f"{k:+d}", one.n, _cell(one), _cell(two)) for k, one, two in zip(offsets, raw, calibrated, strict=True)
     )
     peak = max(zip(calibrated, offsets, strict=True), key=lambda pair: pair[0].mean)[1]
-    notes = (f"Φ/B is highest at L - L* = {peak:+d}. B is the paper's.",)
+    notes = (
+        f"Φ/B is highest at L - L* = {peak:+d}; in the paper at 0. B is the paper's.",
+        "A distance is a mean over the tasks that have such a length: answers shorter than it lack it at the left.",
+    )
     return [Table(f"{TITLE}, {lab.label}", ("L - L*", "tasks", "Φ", "Φ/B"), rows, notes)]
 
 

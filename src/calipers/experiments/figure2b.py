@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from calipers.bench.statistics import interval
+from calipers.bench.statistics import Interval, interval
 from calipers.bench.table import Cell, Table
 from calipers.bias import PAPER, Bias
 from calipers.experiments import paper
 from calipers.experiments.lab import Lab
 from calipers.fit import LENGTHS, WINDOW, Sample, fit_bias
+from calipers.tasks import group_of
 
 TITLE = "Figure 2b: the length bias"
 
@@ -34,17 +35,25 @@ def points(found: list[Sample]) -> list[tuple[int, float]]:
     return [(n, phi) for one in found for n, phi in one.confidence.items() if abs(n - one.oracle_length) > WINDOW]
 
 
+def means(found: list[Sample]) -> dict[int, Interval]:
+    """The mean of those of each length, with an interval over the programs the tasks are from."""
+    kept: dict[int, list[tuple[float, str]]] = {}
+    for one in found:
+        for n, phi in points([one]):
+            kept.setdefault(n, []).append((phi, group_of(one.id)))
+    return {n: interval([phi for phi, _ in some], groups=[group for _, group in some]) for n, some in kept.items()}
+
+
 def tables(lab: Lab) -> list[Table]:
     """The means, the two curves, and the coefficients."""
     found = samples(lab)
-    own = fitted(lab, found)
+    own, averages = fitted(lab, found), means(found)
     rows = []
     for n in LENGTHS:
-        values = [phi for length, phi in points(found) if length == n]
-        mean = interval(values) if values else None
-        cell = Cell(mean.mean, 3, mean.low, mean.high) if mean else None
-        rows.append((n, len(values), cell, Cell(own(n), 3), Cell(PAPER(n), 3)))
-    means = Table(
+        one = averages.get(n)
+        cell = Cell(one.mean, 3, one.low, one.high) if one else None
+        rows.append((n, one.n if one else 0, cell, Cell(own(n), 3), Cell(PAPER(n), 3)))
+    shown = Table(
         f"{TITLE}: means of {len(found)} tasks, {lab.label}", ("L", "N", "mean Φ", "own B", "paper's B"), tuple(rows)
     )
     theirs = paper.BIAS
@@ -59,7 +68,7 @@ def tables(lab: Lab) -> list[Table]:
         ),
         beside="the paper's for LLaDA-8B-Base",
     )
-    return [means, coefficients]
+    return [shown, coefficients]
 
 
 def figure(lab: Lab, path: Path) -> Path:
@@ -67,6 +76,5 @@ def figure(lab: Lab, path: Path) -> Path:
     from calipers.experiments.draw import bias_fit
 
     found = samples(lab)
-    scattered = points(found)
-    means = {n: interval([phi for length, phi in scattered if length == n]) for n in sorted({n for n, _ in scattered})}
-    return bias_fit(path, scattered, means, {"own B": fitted(lab, found), "the paper's B": PAPER}, title=lab.label)
+    curves = {"own B": fitted(lab, found), "the paper's B": PAPER}
+    return bias_fit(path, points(found), means(found), curves, title=lab.label)

@@ -13,6 +13,7 @@ from calipers.experiments.lab import Lab
 
 TITLE = "Table 2: code infilling, Pass@1 and search steps from four starts"
 METHODS = {paper.FIXED: "{label}", paper.DAEDAL: "  + daedal", paper.CAL: "  + cal"}
+LONGEST = "Here both search to 64 tokens on single-line and to 128 on multi-line."
 HEADINGS = {paper.SINGLE: "Single-line infilling", paper.MULTI: "Multi-line infilling"}
 
 
@@ -34,10 +35,10 @@ def tables(lab: Lab) -> list[Table]:
             rows.append((label.format(label=lab.label), *_cells(lab, found, task_set, method)))
         if lab.own_name:
             rows.append(("  + cal, own B", *_cells(lab, found, task_set, paper.CAL, f",bias={lab.own_name}")))
-        notes.append(f"{heading}: {len(found['fixed:8'])} tasks.")
+        notes.append(f"{heading}: {lab.counted(found['fixed:8'])}.")
     columns = ("model", *("Pass@1", "Stps.") * 5)
     groups = (("", 1), *((f"L = {n}", 2) for n in paper.CODE_STARTS), ("Avg.", 2))
-    notes += [paper.NOTES["daedal"], paper.NOTES["longest"], paper.NOTES["not of 933"]]
+    notes += [paper.NOTES["daedal"], paper.NOTES["longest"], LONGEST, paper.NOTES["not of 933"]]
     return [Table(TITLE, columns, tuple(rows), tuple(notes), groups, lab.compared)]
 
 
@@ -50,6 +51,9 @@ def figure(lab: Lab, path: Path) -> Path:
     lines = {
         method: [estimate(found[f"{method}:{n}"], "pass").times(100) for n in paper.CODE_STARTS] for method in METHODS
     }
+    if lab.own_name:
+        named = [found[f"cal:{n},bias={lab.own_name}"] for n in paper.CODE_STARTS]
+        lines["cal, own B"] = [estimate(records, "pass").times(100) for records in named]
     bounds = {"oracle": estimate(best, "pass").times(100)}
     return lines_by_start(path, paper.CODE_STARTS, lines, bounds=bounds, title=lab.label)
 

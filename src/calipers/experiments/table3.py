@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from calipers.bench.answer import Record
 from calipers.bench.report import share
 from calipers.bench.table import Table, Value
-from calipers.errors import CalipersError
 from calipers.experiments import paper
-from calipers.experiments.lab import Lab
+from calipers.experiments.lab import Absent, Lab, figures_of
 
 TITLE = "Table 3: text infilling, BLEU-2 and ROUGE-L from three starts"
 METHODS = {paper.FIXED: "fixed", paper.CAL: "cal"}
@@ -23,21 +22,19 @@ def tables(lab: Lab) -> list[Table]:
     for name in SETS:
         try:
             found = lab.answers(name, [*(f"{m}:{n}" for m in METHODS for n in paper.TEXT_STARTS), "oracle"])
-        except CalipersError as missing:
+        except Absent as missing:
             absent.append(missing)
-            notes.append(f"{name} left out: {missing}")
+            notes.append(f"{name} is left out, for its texts are not at hand: --data {name}=FILE.")
             continue
-        rows.append(f"{name} ({len(found['oracle'])} tasks)")
+        rows.append(f"{name} ({lab.counted(found['oracle'])})")
         rows += [(label, *cells(found, name, method)) for method, label in METHODS.items()]
         rows.append(("oracle length", *[None] * 6, *_both(found["oracle"], None)))
     if len(absent) == len(SETS):
         raise absent[0]
     columns = ("method", *("BLEU-2", "ROUGE-L") * 4)
     groups = (("", 1), *((f"L = {n}", 2) for n in paper.TEXT_STARTS), ("Avg.", 2))
-    return [Table(f"{TITLE}, {lab.label}", columns, tuple(rows), (*notes, paper.NOTES["words"]), groups, BESIDE)]
-
-
-BESIDE = f"the paper's figure for {paper.LABELS[paper.LLADA]}"
+    slips, beside = (paper.NOTES["words"], paper.NOTES["reviews"]), figures_of(paper.LLADA)
+    return [Table(f"{TITLE}, {lab.label}", columns, tuple(rows), (*notes, *slips), groups, beside)]
 
 
 def cells(found: Mapping[str, Sequence[Record]], name: str, method: str, more: str = "") -> list[Value]:

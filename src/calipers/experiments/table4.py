@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from calipers.bench.answer import Record
 from calipers.bench.report import difference, share
 from calipers.bench.table import Cell, Table, Value
-from calipers.errors import CalipersError
 from calipers.experiments import paper
-from calipers.experiments.lab import Lab
+from calipers.experiments.lab import Absent, Lab, figures_of
 
 TITLE = "Table 4: CAL with and without its bias"
 CODE_STARTS = (4, 8, 16)
@@ -22,8 +21,8 @@ def tables(lab: Lab) -> list[Table]:
     made = [_code(lab, code)]
     try:
         text = lab.answers("stories", [form.format(n) for form in ROWS.values() for n in paper.TEXT_STARTS])
-    except CalipersError as missing:
-        lab.notes.append(f"(c) is left out: {missing}")
+    except Absent as missing:
+        lab.notes.append(f"(c) is left out. {missing}")
     else:
         made.append(_text(lab, text))
     return made
@@ -42,9 +41,9 @@ def _code(lab: Lab, found: Mapping[str, Sequence[Record]]) -> Table:
         )
         for label, form in ROWS.items()
     ]
-    gain = [_gain(found, "pass", n) for n in CODE_STARTS]
+    gain = [_gain(found, "pass", n, _improved(lab.beside, n)) for n in CODE_STARTS]
     rows.append(("B improves", *gain))
-    notes = (f"{len(found['cal:8'])} tasks. (b) of the paper is the column L = 8, a model at a time.",)
+    notes = (f"{lab.counted(found['cal:8'])}. (b) of the paper is the column L = 8, a model at a time.",)
     title = f"{TITLE}: (a, b) Pass@1 on single-line code, {lab.label}"
     return Table(title, columns, tuple(rows), (*notes, paper.NOTES["instruct"]), beside=lab.compared)
 
@@ -59,15 +58,23 @@ def _text(lab: Lab, found: Mapping[str, Sequence[Record]]) -> Table:
             bleu, rouge = paper.text(paper.STORIES, kinds[label], n) or (None, None)
             row += [share(found[form.format(n)], "bleu2", bleu), share(found[form.format(n)], "rouge_l", rouge)]
         rows.append(tuple(row))
-    gains = [_gain(found, score, n) for n in paper.TEXT_STARTS for score in ("bleu2", "rouge_l")]
+    printed = {"bleu2": paper.ABLATION_BLEU, "rouge_l": paper.ABLATION_ROUGE}
+    gains = [_gain(found, score, n, by[n].improvement) for n in paper.TEXT_STARTS for score, by in printed.items()]
     rows.append(("B improves", *gains))
     groups = (("", 1), *((f"L = {n}", 2) for n in paper.TEXT_STARTS))
     title = f"{TITLE}: (c) stories, {lab.label}"
-    notes = (f"{len(found['cal:8'])} tasks.", paper.NOTES["ablation"])
-    return Table(title, columns, tuple(rows), notes, groups, f"the paper's figure for {paper.LABELS[paper.LLADA]}")
+    notes = (f"{lab.counted(found['cal:8'])}.", paper.NOTES["ablation"])
+    return Table(title, columns, tuple(rows), notes, groups, figures_of(paper.LLADA))
 
 
-def _gain(found: Mapping[str, Sequence[Record]], score: str, n: int) -> Cell:
+def _improved(model: str, start: int) -> float | None:
+    """What B improves on code, as printed in (a) or (b)."""
+    by_start = paper.ABLATION_BY_START.get(start) if model == paper.LLADA else None
+    printed = by_start or (paper.ABLATION_BY_MODEL.get(model) if start == 8 else None)
+    return printed.improvement if printed else None
+
+
+def _gain(found: Mapping[str, Sequence[Record]], score: str, n: int, beside: float | None) -> Cell:
     """The difference of the two, with the interval of the paired difference."""
     gain = difference(found[f"cal:{n}"], found[f"cal:{n},bias=none"], score)
-    return Cell(100 * gain.mean, low=100 * gain.low, high=100 * gain.high)
+    return Cell(100 * gain.mean, low=100 * gain.low, high=100 * gain.high, beside=beside)

@@ -24,5 +24,5 @@ def tables(lab: Lab) -> list[Table]:
         label = "fixed length" if low is None else f"{low}"
         rows.append((label, *(share(r, "pass", b) for r, b in zip(columns, beside, strict=True))))
     names = ("threshold", *(f"L = {n}" for n in paper.CODE_STARTS), "Avg.")
-    notes = (f"{len(found['fixed:8'])} tasks.", paper.NOTES["daedal"])
+    notes = (f"{lab.counted(found['fixed:8'])}.", paper.NOTES["daedal"])
     return [Table(f"{TITLE}, {lab.label}", names, tuple(rows), notes, beside=lab.compared)]

@@ -21,6 +21,6 @@ def tables(lab: Lab) -> list[Table]:
         theirs = paper.CODE_PARAMETERS[patience, step] if same else None
         probes = Cell(mean(found[form], lambda r: r.probes), beside=theirs.steps if theirs else None)
         rows.append((f"D = {patience}", step, share(found[form], "pass", theirs.passed if theirs else None), probes))
-    notes = (f"{len(found['fixed:8'])} tasks.", paper.NOTES["two sets"])
+    notes = (f"{lab.counted(found['fixed:8'])}.", paper.NOTES["two sets"])
     title = f"{TITLE}, {lab.label}"
     return [Table(title, ("patience D", "step ΔL", "Pass@1", "Stps."), tuple(rows), notes, beside=lab.compared)]

@@ -7,7 +7,7 @@ from itertools import chain
 from calipers.bench.report import share
 from calipers.bench.table import Table, Value
 from calipers.experiments import paper
-from calipers.experiments.lab import Lab
+from calipers.experiments.lab import Lab, figures_of
 
 TITLE = "Table 7: CAL's patience and step on stories"
 
@@ -29,6 +29,5 @@ def tables(lab: Lab) -> list[Table]:
         rows.append(tuple(row))
     columns = ("patience D", "step ΔL", *("BLEU-2", "ROUGE-L") * 4)
     groups = (("", 2), *((f"L = {n}", 2) for n in paper.TEXT_STARTS), ("Avg.", 2))
-    notes = (f"{len(found['fixed:8'])} tasks.",)
-    beside = f"the paper's figure for {paper.LABELS[paper.LLADA]}"
-    return [Table(f"{TITLE}, {lab.label}", columns, tuple(rows), notes, groups, beside)]
+    notes = (f"{lab.counted(found['fixed:8'])}.",)
+    return [Table(f"{TITLE}, {lab.label}", columns, tuple(rows), notes, groups, figures_of(paper.LLADA))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calipers.bench.table import Cell, Table
+from calipers.bias import PAPER
 from calipers.experiments import case, paper
 from calipers.experiments.lab import Lab
 
@@ -26,11 +27,12 @@ def tables(lab: Lab) -> list[Table]:
                 (
                     f"{'→ ' if n == one.length else ''}L = {n}{' (oracle)' if n == facts.oracle_length else ''}",
                     Cell(known.probes[(n,)].confidence, 3, beside=beside.confidence if beside else None),
+                    Cell(PAPER(n), 3),
                     Cell(calibrated, 3, beside=beside.calibrated if beside else None, best=n == one.length),
                     repr(predicted[n].text.lstrip(" "))[1:-1],
                 )
             )
-        columns = ("probe", "Φ", "Φ/B", "first step's prediction")
+        columns = ("probe", "Φ", "B", "Φ/B", "first step's prediction")
         notes = (f"Found L = {one.length} ({one.stop}); the paper found {paper.CASE_LENGTH}. B is the paper's.",)
         title = f"{TITLE} from {start}, {lab.label}"
         made.append(Table(title, columns, tuple(rows), notes, beside="the paper's, LLaDA-8B-Instruct"))
