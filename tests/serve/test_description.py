@@ -18,6 +18,7 @@ from calipers import HillClimb, Infiller, Scripted
 ROUTES = {
     ("post", "/infill"),
     ("post", "/v1/completions"),
+    ("post", "/v1/fim/completions"),
     ("get", "/v1/models"),
     ("post", "/v1/fill"),
     ("get", "/props"),

@@ -55,7 +55,8 @@ class InfillRequest(BaseModel):
         -1, ge=-1, lt=1 << 31, description="longest hole, in tokens; -1: the server's; 0: nothing, only be warm"
     )
     n_cmpl: int = Field(1, ge=1, le=_MOST_CHOICES, description="answers wanted; above 1, an array is given")
-    n_indent: int = Field(0, ge=0, lt=1 << 31, description="end before a line indented less than this")
+    # llama.vim says -1 when it speculates on a fill it remembers from before it was turned off and on.
+    n_indent: int = Field(0, ge=-1, lt=1 << 31, description="end before a line indented less than this; -1: as 0")
     stop: list[Annotated[Text, Field(min_length=1)]] = Field([], max_length=64, description="end before any of these")
     seed: int = Field(-1, ge=-1, le=MOST_SEED, description="of what is drawn; -1: 0")
     temperature: float = Field(0.0, ge=0, le=MOST_TEMPERATURE, description="0: the most probable token")

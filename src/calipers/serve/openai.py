@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
@@ -111,6 +112,44 @@ class Models(BaseModel):
 )
 async def completions(body: CompletionRequest, request: Request) -> Response:
     """Fill the hole between `prompt` and `suffix`."""
+    return await respond(body, request, _COMPLETION)
+
+
+@router.get("/v1/models", summary="The model served", response_model=Models, responses=ERRORS)
+async def models(request: Request) -> JSONResponse:
+    """The model served, by its name."""
+    card = service_of(request).infiller.model.card
+    one = {"id": card.name, "object": "model", "created": request.app.state.since, "owned_by": card.id}
+    return JSONResponse({"object": "list", "data": [one]})
+
+
+def _choice(text: str, index: int, reason: str) -> dict[str, Any]:
+    return {"text": text, "index": index, "logprobs": None, "finish_reason": reason}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How an answer is spelt.
+
+    route          whose it is
+    object, event  what it is called, whole and as an event of a stream
+    choice, part   a choice of it from its text, index and reason to end, likewise
+    usage          whether a stream's last choice tells the usage, unasked
+    """
+
+    route: str
+    object: str
+    event: str
+    choice: Callable[[str, int, str], dict[str, Any]]
+    part: Callable[[str, int, str], dict[str, Any]]
+    usage: bool = False
+
+
+_COMPLETION = Form("/v1/completions", "text_completion", "text_completion", _choice, _choice)
+
+
+async def respond(body: CompletionRequest, request: Request, form: Form) -> Response:
+    """What a request asks for, in the form its route has."""
     arrived = time.perf_counter()
     _supported(body)
     service = service_of(request)
@@ -120,24 +159,16 @@ async def completions(body: CompletionRequest, request: Request) -> Response:
     waiting = await unless_gone(request, _begin(service, orders))
     head = {
         "id": f"cmpl-{secrets.token_hex(12)}",
-        "object": "text_completion",
+        "object": form.event if body.stream else form.object,
         "created": int(time.time()),
         "model": service.infiller.model.card.name,
     }
     if body.stream:
-        return Events(_stream(body, head, orders, waiting), waiting)
+        return Events(_stream(body, head, orders, waiting, form), waiting)
     given = await unless_gone(request, _all(waiting))
-    service.metrics.add("calipers_request_seconds_total", time.perf_counter() - arrived, route="/v1/completions")
-    choices = [choice for at, answer in enumerate(given) for choice in _choices(body, orders[at], answer, at)]
-    return JSONResponse(head | {"choices": choices, "usage": _usage(given)})
-
-
-@router.get("/v1/models", summary="The model served", response_model=Models, responses=ERRORS)
-async def models(request: Request) -> JSONResponse:
-    """The model served, by its name."""
-    card = service_of(request).infiller.model.card
-    one = {"id": card.name, "object": "model", "created": request.app.state.since, "owned_by": card.id}
-    return JSONResponse({"object": "list", "data": [one]})
+    service.metrics.add("calipers_request_seconds_total", time.perf_counter() - arrived, route=form.route)
+    ends = [end for at, answer in enumerate(given) for end in _ends(body, orders[at], answer, at)]
+    return JSONResponse(head | {"choices": [form.choice(*end) for end in ends], "usage": _usage(given)})
 
 
 def _supported(body: CompletionRequest) -> None:
@@ -200,21 +231,15 @@ async def _all(waiting: list[asyncio.Future[Answer]]) -> list[Answer]:
             one.cancel()
 
 
-def _choices(body: CompletionRequest, order: Order, answer: Answer, at: int) -> list[dict[str, Any]]:
+def _ends(body: CompletionRequest, order: Order, answer: Answer, at: int) -> list[tuple[str, int, str]]:
+    """Of each choice its text, its index, and why it ends."""
     stops = [body.stop] if isinstance(body.stop, str) else body.stop or []
-    choices = []
+    ends = []
     for number, fill in enumerate(answer.fills):
         end = cut(fill.text, stops)
         full = end.kind == "eos" and fill.length >= order.searches[0].max_length
-        choices.append(
-            {
-                "text": end.text,
-                "index": at * order.choices + number,
-                "logprobs": None,
-                "finish_reason": "length" if full else "stop",
-            }
-        )
-    return choices
+        ends.append((end.text, at * order.choices + number, "length" if full else "stop"))
+    return ends
 
 
 def _usage(answers: list[Answer]) -> dict[str, int]:
@@ -224,13 +249,20 @@ def _usage(answers: list[Answer]) -> dict[str, int]:
 
 
 async def _stream(
-    body: CompletionRequest, head: dict[str, Any], orders: list[Order], waiting: list[asyncio.Future[Answer]]
+    body: CompletionRequest,
+    head: dict[str, Any],
+    orders: list[Order],
+    waiting: list[asyncio.Future[Answer]],
+    form: Form,
 ) -> AsyncIterator[bytes]:
     usage = bool(body.stream_options and body.stream_options.include_usage)
-    nothing: dict[str, Any] = {"usage": None} if usage else {}
     for at, one in enumerate(waiting):
-        for choice in _choices(body, orders[at], await one, at):
-            yield sse(head | {"choices": [choice]} | nothing)
+        answer = await one
+        for text, index, reason in _ends(body, orders[at], answer, at):
+            event = head | {"choices": [form.part(text, index, reason)]} | ({"usage": None} if usage else {})
+            if form.usage and index == len(waiting) * orders[at].choices - 1:
+                event["usage"] = _usage([one.result() for one in waiting])
+            yield sse(event)
     if usage:
         yield sse(head | {"choices": [], "usage": _usage([one.result() for one in waiting])})
     yield sse("[DONE]")
