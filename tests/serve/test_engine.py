@@ -86,6 +86,21 @@ def test_work_stops_at_the_next_forward_when_the_client_goes_away(serve):
     assert model.forwards == still
 
 
+def test_what_is_spent_on_those_who_leave_is_counted_apart(serve):
+    model = Gated(["hello"], seconds=0.02)
+    server = serve(Infiller(model, search=Fixed(30)))
+    line = begin(server, body("a"))
+    until(lambda: model.forwards >= 3)
+    line.close()
+    until(lambda: server.engine.idle)
+    wasted, seconds = server.metric("wasted_queries_total"), server.metric("wasted_seconds_total")
+    assert wasted == model.forwards == server.metric("queries_total") >= 3
+    assert seconds == pytest.approx(server.metric("model_seconds_total"))
+    server.post("/infill", body("aa"))
+    assert (server.metric("wasted_queries_total"), server.metric("wasted_seconds_total")) == (wasted, seconds)
+    assert server.metric("queries_total") > wasted
+
+
 def test_a_waiting_request_that_is_cancelled_never_begins_and_leaves_its_place(serve):
     model = Gated(["hello"])
     server = serve(model, queue=1, at_once=1)

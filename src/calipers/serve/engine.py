@@ -201,8 +201,10 @@ class Engine:
             "model_seconds": seconds,
         }.items():
             self.metrics.add(f"calipers_{name}_total", value)
-        for job, count in taken.items():
-            job.answered += count
+        for job, ask in zip(taken, asks, strict=True):
+            job.answered += len(ask.queries)
+            job.queries += len(ask.queries)
+            job.seconds += seconds * sum(len(query.canvas) for query in ask.queries) / sum(sizes)
             self._show(job)
 
     def _share(self) -> dict[Job, int]:
@@ -254,6 +256,8 @@ class Engine:
         self._job_seconds += 0.2 * (time.monotonic() - job.started - self._job_seconds)
         if not job.future.set_running_or_notify_cancel():
             self.metrics.add("calipers_fills_total", end="cancelled")
+            self.metrics.add("calipers_wasted_queries_total", job.queries)
+            self.metrics.add("calipers_wasted_seconds_total", job.seconds)
         elif error is not None:
             job.future.set_exception(error)
         else:

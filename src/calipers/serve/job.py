@@ -26,6 +26,8 @@ class Job:
     ask        what `work` waits for; none before it began
     answered   how many of its queries are answered
     started    when the request came
+    queries    how many were answered in all
+    seconds    the model's time they took: of each forward, the share of its tokens
     """
 
     work: Generator[Ask, None, Any]
@@ -35,6 +37,8 @@ class Job:
     ask: Ask | None = None
     answered: int = 0
     started: float = field(default_factory=time.monotonic)
+    queries: int = 0
+    seconds: float = 0.0
 
     @property
     def resumable(self) -> bool:

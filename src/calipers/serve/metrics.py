@@ -14,6 +14,8 @@ _HELP = {
     "calipers_queries_total": "Canvases the model was asked about; more than one may share a forward.",
     "calipers_tokens_total": "Tokens of those canvases.",
     "calipers_model_seconds_total": "Time the model was at work.",
+    "calipers_wasted_queries_total": "Of the queries, those of requests whose client went away before the end.",
+    "calipers_wasted_seconds_total": "Of the model's time, their share of the forwards, by tokens.",
     "calipers_waiting": "Requests waiting for their turn.",
     "calipers_running": "Requests under way.",
 }
