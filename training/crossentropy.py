@@ -1,6 +1,6 @@
 """Masked-token cross-entropy of weight formats on held-out code, paired with the int8 original.
 
-    python training/crossentropy.py --original /work/shared/model [--packed FILE ...] --site-packages DIR
+    python -m training.crossentropy --original PIECES [--packed FILE ...] --site-packages DIR
 
 Each window is 256 tokens (BOS first) of one file of packages which the training manifest does not
 name. The masks depend on the seed alone, so every format is asked for the same tokens, and the
@@ -11,67 +11,29 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import io
 import random
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
 from torch import Tensor
 
 from calipers.models.backbone import Backbone
-from calipers.models.config import Config
-from calipers.models.dream import OWN
 from calipers.models.packed import read_packed
-from calipers.models.weights import assemble
+from training.architecture import BOS, MASK, backbone_of
+from training.pieces import read_pieces
 
-CONFIG: dict[str, Any] = {
-    "model_type": "calipers", "vocab_size": 49152, "hidden_size": 576, "num_hidden_layers": 30,
-    "num_attention_heads": 9, "num_key_value_heads": 3, "intermediate_size": 1536,
-    "rms_norm_eps": 1e-5, "rope_theta": 100000.0, "tie_word_embeddings": True, "mask_token_id": 4,
-    "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0, "forbidden_token_ids": list(range(17)),
-    "max_position_embeddings": 2048, "hidden_act": "silu",
-}  # fmt: skip
-PUBLISHED = {
-    "n1": "input_layernorm", "n2": "post_attention_layernorm", "gate": "mlp.gate_proj",
-    "up": "mlp.up_proj", "down": "mlp.down_proj", **{n: f"self_attn.{n}_proj" for n in "qkvo"},
-}  # fmt: skip
-MASK, BOS, WINDOW = 4, 0, 256
-# Absent from recipe/corpus/MANIFEST.csv. (The standard library is in it, so it is no held-out text.)
+WINDOW = 256
+# Absent from corpus/manifest.csv. (The standard library is in it, so it is no held-out text.)
 PACKAGES = (
     "aws_xray_sdk", "docutils", "graphql", "joserfc", "jsonschema_path", "openapi_schema_validator",
     "openapi_spec_validator", "outcome", "pathable", "py_partiql_parser", "pydantic_settings",
     "referencing", "samtranslator", "typing_inspection",
 )  # fmt: skip
-
-
-def published_name(name: str) -> str:
-    """The Llama name of a tensor of the prototype."""
-    outer = {"emb.weight": "model.embed_tokens.weight", "norm.weight": "model.norm.weight"}
-    if name in outer:
-        return outer[name]
-    _, layer, kind, _ = name.split(".")
-    return f"model.layers.{layer}.{PUBLISHED[kind]}.weight"
-
-
-def read_pieces(folder: Path) -> Iterator[tuple[str, Tensor]]:
-    """The prototype's weights, in float32, under their published names."""
-    data = b"".join(path.read_bytes() for path in sorted(folder.glob("weights.npz.*")))
-    with np.load(io.BytesIO(data)) as pieces:
-        for key in pieces.files:
-            name, _, part = key.partition("|")
-            if part == "f":
-                yield published_name(name), torch.from_numpy(pieces[key])
-            elif part == "q":
-                values = torch.from_numpy(pieces[key]).float()
-                values *= torch.from_numpy(pieces[f"{name}|s"]).float()
-                yield published_name(name), values.view(*pieces[f"{name}|shape"].tolist())
 
 
 @dataclass(frozen=True)
@@ -124,13 +86,6 @@ def held_out(site_packages: Path, rng: random.Random) -> Iterable[str]:
             yield text
 
 
-def backbone_of(weights: Iterable[tuple[str, Tensor]]) -> Backbone:
-    """The package's own model over weights with published names."""
-    shape = OWN.shape(Config(CONFIG, "CONFIG"))
-    ours = {theirs: name for name, theirs in OWN.tensors(shape).items()}
-    return assemble(shape, ((ours[name], tensor) for name, tensor in weights), "cpu", torch.float32)
-
-
 @torch.inference_mode()
 def predictions(backbone: Backbone, windows: Windows) -> list[Tensor]:
     """For each window, the logits of its masked tokens: row j - 1 predicts token j."""
@@ -165,6 +120,7 @@ def main() -> None:
     """Measure the files named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--original", type=Path, required=True, help="folder of the int8 pieces")
+    parser.add_argument("--tokenizer", type=Path, help="tokenizer.json, if it is not beside the pieces")
     parser.add_argument("--packed", type=Path, nargs="*", default=[], help="packed files to compare")
     parser.add_argument("--site-packages", type=Path, required=True, help="folder with the held-out packages")
     parser.add_argument("--windows", type=int, default=200)
@@ -174,17 +130,19 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
 
-    tokenizer = Tokenizer.from_file(str(args.original / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(args.tokenizer or args.original / "tokenizer.json"))
     rng = random.Random(args.seed)
     windows = make_windows(held_out(args.site_packages, rng), tokenizer, args.windows, rng)
     digest = hashlib.sha256(windows.inputs.numpy().tobytes()).hexdigest()[:12]
     print(f"{args.windows} windows, {int(windows.masked.sum())} masked tokens, inputs {digest}", flush=True)
 
     names, seconds = ["int8 original"], [0.0]
-    models = [backbone_of(read_pieces(args.original))]
+    original = read_pieces(args.original)
+    models = [backbone_of(original.tensors.items(), original.config)]
     for path in args.packed:
         started = time.perf_counter()
-        models.append(backbone_of(read_packed(path).tensors()))
+        packed = read_packed(path)
+        models.append(backbone_of(packed.tensors(), packed.config))
         seconds.append(time.perf_counter() - started)
         names.append(path.name)
     nats: list[list[Tensor]] = [[] for _ in models]

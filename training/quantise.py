@@ -1,6 +1,6 @@
-"""Turn the int8 pieces of the prototype model into one quantised checkpoint.
+"""Turn trained weights (a folder of int8 pieces, or a checkpoint) into one packed file.
 
-    python training/quantise.py --weights /work/shared/model --out FILE --calibration code0.jsonl.xz
+    python -m training.quantise --weights PIECES --out FILE --calibration code-00.jsonl.xz
 
 Every matrix is rounded to `--bits-linear` or `--bits-embedding`; `--bits NAME=B` sets other bits for
 the tensors whose published name contains NAME (the last match counts). With `--calibration`, training
@@ -12,28 +12,30 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
-import lzma
 import random
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from calipers.models.dream import OWN
 from calipers.models.packed import write_packed
 from calipers.models.quant import GROUP, decode, encode, group_scales, pack, pack_codes, unpack
-from crossentropy import CONFIG, backbone_of, make_windows, read_pieces
+from training import checkpoint
+from training.architecture import backbone_of, published
+from training.crossentropy import make_windows
+from training.examples.shelf import read_shard
+from training.pieces import Weights, read_pieces
 
 
 def calibration_inputs(path: Path, tokenizer_file: Path, count: int, seed: int) -> Tensor:
     """Masked windows of training text."""
     rng = random.Random(seed)
     # The file is large and its records are in random order: its head will do.
-    with lzma.open(path, "rt", encoding="utf-8") as lines:
-        texts = [json.loads(line) for line in itertools.islice(lines, 4 * count)]
+    texts = [text for _, text in itertools.islice(read_shard(path), 4 * count)]
     return make_windows(texts, Tokenizer.from_file(str(tokenizer_file)), count, rng).inputs
 
 
@@ -67,7 +69,7 @@ def compensated(weight: Tensor, hessian: Tensor, bits: int) -> tuple[Tensor, Ten
     return codes, torch.cat(scales, 1)
 
 
-def packed_layers(weights: dict[str, Tensor], inputs: Tensor, bits: dict[str, int]) -> dict[str, Tensor]:
+def packed_layers(weights: Weights, inputs: Tensor, bits: dict[str, int]) -> dict[str, Tensor]:
     """The linear layers rounded with compensation.
 
     One pass of the model does it: each matrix is rounded when its input is at hand, and the pass goes
@@ -75,8 +77,8 @@ def packed_layers(weights: dict[str, Tensor], inputs: Tensor, bits: dict[str, in
     """
     stored: dict[str, Tensor] = {}
     last: list[Tensor] = []  # an input and its products; query, key and value share theirs
-    backbone = backbone_of(weights.items())
-    names = OWN.tensors(backbone.shape)
+    backbone = backbone_of(weights.tensors.items(), weights.config)
+    names = published(weights.config)
 
     def round_it(layer: nn.Linear, name: str, seen: Tensor) -> None:
         if not last or last[0] is not seen:
@@ -95,11 +97,49 @@ def packed_layers(weights: dict[str, Tensor], inputs: Tensor, bits: dict[str, in
     return stored
 
 
+def quantise(weights: Weights, bits: dict[str, int], inputs: Tensor | None) -> dict[str, Tensor]:
+    """What the packed file stores: every matrix in its bits, compensated for if there are inputs."""
+    tensors = dict(weights.tensors)
+    stored = {name: w for name, w in tensors.items() if name not in bits}
+    if inputs is not None:
+        # The embedding first: its error is in the inputs of all others.
+        name = "model.embed_tokens.weight"
+        parts = pack(tensors[name], bits[name])
+        stored |= {f"{name}.{part}": tensor for part, tensor in parts.items()}
+        tensors[name] = unpack(parts, tensors[name].shape[1])
+        stored |= packed_layers(replace(weights, tensors=tensors), inputs, bits)
+    for name in bits:
+        if f"{name}.q" not in stored:
+            parts = pack(tensors[name], bits[name])
+            stored |= {f"{name}.{part}": tensor for part, tensor in parts.items()}
+    return stored
+
+
+def bits_of(name: str, linear: int, embedding: int, rules: Sequence[str]) -> int:
+    """The bits of a matrix; the last rule NAME=B whose NAME is in its name counts."""
+    bits = embedding if "embed" in name else linear
+    for rule in rules:
+        part, _, number = rule.partition("=")
+        bits = int(number) if part in name else bits
+    return bits
+
+
+def read_weights(path: Path) -> Weights:
+    """From a folder of pieces (or the prototype's), or from a checkpoint's file."""
+    if path.is_dir():
+        return read_pieces(path)
+    state = checkpoint.load(path)
+    names = published(state["config"])
+    tensors = {names[name]: tensor for name, tensor in (state["mean"] or state["weights"]).items()}
+    return Weights(tensors, state["config"], {"run": state["run"], **state["counters"]})
+
+
 @torch.inference_mode()
 def main() -> None:
     """Quantise and write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--weights", type=Path, required=True, help="folder of the int8 pieces")
+    parser.add_argument("--weights", type=Path, required=True, help="folder of int8 pieces, or a checkpoint.pt")
+    parser.add_argument("--tokenizer", type=Path, help="tokenizer.json, if it is not beside the pieces")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--bits-linear", type=int, default=5)
     parser.add_argument("--bits-embedding", type=int, default=6)
@@ -111,35 +151,17 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
 
-    def bits_of(name: str) -> int:
-        bits: int = args.bits_embedding if "embed" in name else args.bits_linear
-        for rule in args.bits:
-            part, _, number = rule.partition("=")
-            bits = int(number) if part in name else bits
-        return bits
-
-    weights = dict(read_pieces(args.weights))
-    shapes = {name: list(w.shape) for name, w in weights.items() if w.dim() == 2}
-    bits = {name: bits_of(name) for name in shapes}
-    stored: dict[str, Tensor] = {n: w for n, w in weights.items() if w.dim() == 1}
-    started = time.perf_counter()
+    weights = read_weights(args.weights)
+    tokenizer = args.tokenizer or args.weights / "tokenizer.json"
+    shapes = {name: list(w.shape) for name, w in weights.tensors.items() if w.dim() == 2}
+    bits = {name: bits_of(name, args.bits_linear, args.bits_embedding, args.bits) for name in shapes}
+    started, inputs = time.perf_counter(), None
     if args.calibration:
-        inputs = calibration_inputs(
-            args.calibration, args.weights / "tokenizer.json", args.calibration_windows, args.seed
-        )
+        inputs = calibration_inputs(args.calibration, tokenizer, args.calibration_windows, args.seed)
         print(f"{len(inputs)} windows of {args.calibration.name}, {time.perf_counter() - started:.0f} s")
-        # The embedding first: its error is in the inputs of all others.
-        name = "model.embed_tokens.weight"
-        parts = pack(weights[name], bits[name])
-        stored |= {f"{name}.{part}": tensor for part, tensor in parts.items()}
-        weights[name] = unpack(parts, shapes[name][1])
-        stored |= packed_layers(weights, inputs, bits)
-    for name in shapes:
-        if f"{name}.q" not in stored:
-            parts = pack(weights[name], bits[name])
-            stored |= {f"{name}.{part}": tensor for part, tensor in parts.items()}
+    stored = quantise(weights, bits, inputs)
     quant = {"group": GROUP, "bits": bits, "shapes": shapes}
-    write_packed(args.out, stored, CONFIG, quant, (args.weights / "tokenizer.json").read_text("utf-8"))
+    write_packed(args.out, stored, weights.config, quant, tokenizer.read_text("utf-8"))
     size, seconds = args.out.stat().st_size, time.perf_counter() - started
     print(f"{args.out}: {size:,} bytes, {seconds:.0f} s")
 
