@@ -22,7 +22,7 @@ from calipers.bench.memory import Memory
 from calipers.bench.records import MANIFEST, RECORDS, Run
 from calipers.bench.run import ROOM, Bench
 from calipers.bias import Bias
-from calipers.errors import ArgumentError, BiasError, TargetError
+from calipers.errors import ArgumentError, BiasError, ContextError, TargetError
 from calipers.models.load import load
 from calipers.tasks import content_digest
 from helpers import checkpoint
@@ -264,6 +264,17 @@ def test_what_cannot_be_run_is_refused_before_anything_is_opened(tmp_path):
         bench(tmp_path, TEXT, opened=opened).answer([replace(method, bias=seen)])
     assert opened == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_task_that_does_not_fit_the_model_is_named_before_any_is_asked(tmp_path):
+    made = tasks(4)
+    made[2] = replace(made[2], answer="x" * 300)
+    model = Chaotic()
+    model.context = 200
+    with pytest.raises(ContextError, match=r"'t/2' needs a hole of 300 tokens .* chaotic reads 200"):
+        bench(tmp_path / "runs", task_set(made), model).answer(parse())
+    assert model.asked == []
+    assert not (tmp_path / "runs").exists()
 
 
 def test_another_model_in_the_same_folder_is_refused_when_it_would_be_asked(tmp_path):

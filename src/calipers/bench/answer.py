@@ -19,6 +19,7 @@ from calipers.canvas import Canvas
 from calipers.decode import Denoise, decode
 from calipers.drive import Ask
 from calipers.encode import encode
+from calipers.errors import ContextError
 from calipers.look import Look
 from calipers.models.base import MaskModel
 from calipers.probe import Prober, Seen
@@ -80,6 +81,11 @@ def look_of(model: MaskModel) -> Look:
 def begin(task: Task, model: MaskModel, known: Known, longest: int) -> Canvas:
     """The canvas of a task, cropped with room for `longest` and for its true answer, whatever method asks."""
     oracle_length = len(model.encode(task.answer))
+    if max(longest, oracle_length) >= model.context:
+        raise ContextError(
+            f"task {task.id!r} needs a hole of {max(longest, oracle_length)} tokens (its answer has {oracle_length}), "
+            f"and {model.card.name} reads {model.context}; leave the task out, or take a model that reads more."
+        )
     canvas = encode(Template.around(task.prefix, task.suffix), model, [max(longest, oracle_length)])
     known.facts = Facts(oracle_length, len(canvas), sum(canvas.cropped))
     return canvas
@@ -96,9 +102,20 @@ def job(
 ) -> Generator[Ask, None, Task]:
     """Make sure that every method's answer to a task is known, and the `wanted` lengths' first steps too.
 
-    `save` is called as each becomes so.
+    `save` is called as each becomes so. A task that does not fit the model is refused here, before the job runs.
     """
-    canvas = begin(task, model, known, longest)
+    return _work(task, begin(task, model, known, longest), model, known, methods, save, wanted)
+
+
+def _work(
+    task: Task,
+    canvas: Canvas,
+    model: MaskModel,
+    known: Known,
+    methods: Sequence[Method],
+    save: Callable[[], None],
+    wanted: Callable[[Facts], Iterable[int]],
+) -> Generator[Ask, None, Task]:
     look = look_of(model)
     yield from Prober(0, NONE, look, known.probes).measure(canvas, tuple(wanted(_facts(known))), "entropy")
     for method in methods:

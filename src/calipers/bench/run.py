@@ -159,15 +159,15 @@ class Bench:
             return
         model = self._open_model()
         at_once = self._at_once or _AT_ONCE.get(model.device.partition("/")[0], 16)
-        # The longest first: what does not fit fails at once, and no long one is left alone at the end.
+        memory = self.memory
+        # The longest first, so that no long one is left alone at the end; all are encoded before the first is asked,
+        # so that one that does not fit costs no work.
         ordered = sorted(tasks, key=lambda task: len(task.prefix) + len(task.suffix), reverse=True)
+        jobs = [job(task, model, memory.of(task), methods(task), ROOM, _saver(memory, task), wanted) for task in ordered]
         began = time.perf_counter()
         session = self._session(len(tasks)) | {"device": model.device, "machine": machine(model.device)}
-        with self.memory.open(self._head(model)) as memory, Journal(self.folder / ASKED) as sessions:
+        with memory.open(self._head(model)), Journal(self.folder / ASKED) as sessions:
             sessions.append([session])
-            jobs = (
-                job(task, model, memory.of(task), methods(task), ROOM, _saver(memory, task), wanted) for task in ordered
-            )
             self._watch("asking the model", 0, len(ordered))
             for done, _ in enumerate(_ends(drive(model, jobs, at_once)), 1):
                 self._watch("asking the model", done, len(ordered))

@@ -129,13 +129,17 @@ def _check_output(output: Path, name: str, draws: bool) -> None:
 def _written(
     name: str, tables: list[Table], figure: Callable[[Any, Path], Path] | None, lab: Any, output: Path
 ) -> list[Path]:
-    """The files of an experiment."""
+    """The files of an experiment; texts end with how they were made, numbers are left to themselves."""
+    from calipers.provenance import commit, invocation, versions
     from calipers.target import write_atomically
 
+    made = f"{invocation()} (calipers {versions()['calipers']}, commit {commit() or 'unknown'})"
+    endings = {"md": f"\nMade by `{made}`.\n", "tex": f"% made by {made}\n", "csv": ""}
     paths = []
     for suffix, form in (("md", "markdown"), ("tex", "latex"), ("csv", "csv")):
         path = output / f"{name}.{suffix}"
-        write_atomically(path, "\n".join(getattr(table, form)().rstrip("\n") + "\n" for table in tables))
+        text = "\n".join(getattr(table, form)().rstrip("\n") + "\n" for table in tables)
+        write_atomically(path, text + endings[suffix])
         paths.append(path)
     if figure is not None:
         paths += [figure(lab, output / f"{name}.{suffix}") for suffix in ("svg", "png")]

@@ -106,7 +106,7 @@ def _shown(prefix: str, fill: str, suffix: str, context: int) -> list[_Line]:
         end = at + len(text)
         # A line is touched by what is filled in it, its own newline included.
         touched = at < last and end >= first and bool(fill)
-        lines.append(_Line(text.replace("\t", " "), max(first - at, 0), max(min(last, end) - at, 0), touched))
+        lines.append(_Line(_visible(text), max(first - at, 0), max(min(last, end) - at, 0), touched))
         at = end + 1
     here = [n for n, line in enumerate(lines) if line.filled] or [prefix.count("\n")]
     shown = lines[max(0, here[0] - context) : here[-1] + 1 + context]
@@ -114,6 +114,11 @@ def _shown(prefix: str, fill: str, suffix: str, context: int) -> list[_Line]:
     while len(shown) > 1 and not shown[-1].filled and not shown[-1].text.strip():
         shown.pop()
     return shown
+
+
+def _visible(text: str) -> str:
+    """With a column for every character: no font has a shape for the others, which only a poor model writes."""
+    return "".join(c if c.isprintable() else " " if c == "\t" else "�" for c in text)
 
 
 def _dedented(panels: list[list[_Line]]) -> list[list[_Line]]:
