@@ -46,8 +46,9 @@ __all__ = ["MANIFEST", "RECORDS", "ROOM", "Bench", "Run", "Watch"]
 # see one context; no method may search beyond. The fit of B probes up to here.
 ROOM = 128
 ASKED = "asked.jsonl"
-# How many tasks are under way at once: enough to fill a forward of the device.
-_AT_ONCE = {"cpu": 16, "mps": 64, "cuda": 1024}
+# How many tasks are under way at once: enough to fill a forward of the device, and on a slow one no more, so that the
+# first is soon done and the rate seen.
+_AT_ONCE = {"cpu": 4, "mps": 64, "cuda": 1024}
 # How many answers may wait for their verdicts.
 _AHEAD = 512
 
