@@ -86,10 +86,20 @@ def test_a_stream_tells_every_probe_then_the_canvases_then_the_answer(serve):
 def test_a_canvas_shows_masks_and_how_sure_each_position_is(serve):
     told = events(serve(Scripted(["hello"], landscape=lambda n: 0.9)), text="a<hole>b", lengths=[5])
     canvases = [data for kind, data in told if kind == "canvas"]
-    assert [data["texts"][0].count("░") for data in canvases] == [5, 4, 3, 2, 1]
+    assert [data["texts"][0].count("░") for data in canvases] == [5, 4, 3, 2, 1, 0]
     assert canvases[1]["tokens"] == [["h", None, None, None, None]]
     assert canvases[0]["confidence"] == [[None] * 5] or canvases[0]["confidence"][0] == pytest.approx([0.9] * 5)
+    assert canvases[-1]["texts"] == ["hello"]
     assert canvases[-1]["confidence"][0] == pytest.approx([0.9] * 5, abs=1e-5)
+
+
+def test_the_last_canvas_of_a_stream_is_the_answer_s(serve):
+    """Who plays a stream step by step sees its end too, and how sure the last tokens were."""
+    *_, (last, canvas), (end, answer) = events(serve(Infiller(Chaotic(3))), text="a<hole>b<hole>c")
+    assert (last, end) == ("canvas", "done")
+    assert canvas["texts"] == answer["texts"]
+    assert canvas["lengths"] == answer["lengths"]
+    assert None not in [sure for hole in canvas["confidence"] for sure in hole]
 
 
 @pytest.mark.parametrize(

@@ -229,7 +229,9 @@ class Engine:
         try:
             job.ask = next(job.work)
         except StopIteration as end:
-            self._end(job, result=end.value)
+            self._show(job)  # what the last answers made of it
+            if job in self._running:
+                self._end(job, result=end.value)
         except Exception as error:
             self._end(job, error=error)
 

@@ -4,7 +4,8 @@ The answer is a Fill (see calipers/fill.py), its `alternatives`, and whether tim
 or it was remembered (`cached`). As a stream, server-sent events tell of it as it comes:
 
     probe    {hole, length, confidence, bias, calibrated, entropy}     a length was scored
-    canvas   {lengths, texts, tokens, confidence}                      a step of denoising; see watcher.py
+    canvas   {lengths, texts, tokens, confidence}                      a step of denoising, at last without masks;
+                                                                       see watcher.py
     done     the answer
     error    {error: {code, message, type}}
 """

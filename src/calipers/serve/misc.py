@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import fields, is_dataclass
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request
@@ -30,6 +31,8 @@ class Properties(BaseModel):
     chat_template: str
     build_info: str
     made_with: dict[str, Any]
+    search: dict[str, Any]
+    decoder: dict[str, Any]
     max_length: int
 
 
@@ -89,9 +92,18 @@ async def props(request: Request) -> JSONResponse:
             "chat_template": "",
             "build_info": f"calipers {made_with['calipers']}",
             "made_with": made_with,
+            "search": _described(base.search),
+            "decoder": _described(base.decoder),
             "max_length": base.search.max_length,
         }
     )
+
+
+def _described(method: Any) -> dict[str, Any]:
+    """A search or decoder by its name and what it was made with, which made_with has as text."""
+    values = ((one.name, getattr(method, one.name)) for one in fields(method))
+    described = {name: _described(value) if is_dataclass(value) else value for name, value in values}
+    return {"name": type(method).__name__, **described}
 
 
 @router.post("/tokenize", summary="A text's tokens", response_model=Tokens, responses=ERRORS)
