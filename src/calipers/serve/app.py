@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from calipers import __version__
 from calipers.errors import CalipersError
-from calipers.serve import fill, fim, infill, misc, openai
+from calipers.serve import fill, fim, infill, misc, openai, page
 from calipers.serve.guard import Guard, Rules
 from calipers.serve.refusal import Refusal, invalid, refusal
 from calipers.serve.service import Service
@@ -46,7 +46,7 @@ def create_app(service: Service, rules: Rules | None = None, cors: Sequence[str]
 
 def describe(app: FastAPI) -> FastAPI:
     """Add the routes and how they say no."""
-    for family in (infill, openai, fim, fill, misc):
+    for family in (infill, openai, fim, fill, misc, page):
         app.include_router(family.router)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)

@@ -21,12 +21,13 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from calipers.serve.metrics import Metrics
+from calipers.serve.page import PATHS
 from calipers.serve.refusal import Refusal, invalid, refusal
 
 log = logging.getLogger("calipers.serve")
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 # Anyone may see whether the server is up, and the page that asks for a key.
-_OPEN = frozenset({"/", "/health"})
+_OPEN = PATHS | {"/health"}
 # Of a body that is too large, so many times the limit is still read: most clients read no answer before they sent all.
 _PATIENCE = 16
 
