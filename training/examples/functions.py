@@ -53,10 +53,10 @@ def free_names(function: _Function) -> set[str]:
             (read if isinstance(node.ctx, ast.Load) else bound).add(node.id)
         elif isinstance(node, ast.arg):
             bound.add(node.arg)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or (
-            isinstance(node, ast.ExceptHandler) and node.name
-        ):
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             bound.add(node.name)
+        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+            bound.add(node.name or "")
         elif isinstance(node, ast.alias):
             bound.add(node.asname or node.name.partition(".")[0])
         elif isinstance(node, ast.MatchMapping) and node.rest:
