@@ -1,6 +1,7 @@
 """One run of training as a table of settings: `runs/NAME.toml` read into frozen dataclasses.
 
-A misspelt or unknown key is an error; what is left out keeps its default below.
+A misspelt or unknown key is an error; what is left out keeps its default below. `extends = "OTHER.toml"` takes
+another run's settings and changes some, so that a comparison's file shows the one thing it changes.
 """
 
 from __future__ import annotations
@@ -178,10 +179,24 @@ class Run:
 
 
 def read_run(path: Path) -> Run:
-    """A run's settings from its file."""
+    """A run's settings from its file, and from the one it `extends`: tables are merged, all else replaced."""
+    return build(Run, {**_read(path), "name": path.stem}, path.name)
+
+
+def _read(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
         values = tomllib.load(file)
-    return build(Run, {"name": path.stem, **values}, path.name)
+    below = values.pop("extends", None)
+    return _merged(_read(path.parent / below), values) if below else values
+
+
+def _merged(below: dict[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    out = dict(below)
+    for key, value in above.items():
+        # Weights of span kinds are a whole: half of one mix and half of another is neither.
+        both = isinstance(value, dict) and isinstance(out.get(key), dict) and key != "weights"
+        out[key] = _merged(out[key], value) if both else value
+    return out
 
 
 def build(kind: type[T], values: Mapping[str, Any], where: str) -> T:

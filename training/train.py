@@ -16,6 +16,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from training.examples.stream import stream
 from training.feed import feeds
 from training.held import held_batches, held_losses
 from training.pieces import write_pieces
+from training.power import Power
 from training.schedule import learning_rate, progress
 from training.settings import Run, read_run
 from training.tally import Tally
@@ -118,7 +120,7 @@ class Leg:
         """Write a checkpoint."""
         checkpoint.save(self.out, self.trainer.state())
 
-    def finish(self, journal: Journal) -> None:
+    def finish(self, journal: Journal, watts: float | None = None) -> None:
         """The held-out losses, the pieces and the summary."""
         trainer = self.trainer
         held = {"last": self.held()}
@@ -132,7 +134,7 @@ class Leg:
             "next_batch": trainer.next_batch, "seconds": round(trainer.seconds, 1), "held": held,
             "machine": provenance.machine(str(trainer.device)), "versions": provenance.versions(),
             "commit": provenance.commit(), "command": provenance.invocation(),
-            **provenance.memory_peak(str(trainer.device)),
+            **provenance.memory_peak(str(trainer.device)), **({"watts": watts} if watts else {}),
         }  # fmt: skip
         write_atomically(self.out / "summary.json", json.dumps(summary, indent=1) + "\n")
 
@@ -175,9 +177,10 @@ def main() -> None:
     signal.signal(signal.SIGTERM, ask_to_stop)
     signal.signal(signal.SIGINT, ask_to_stop)
     with Journal(args.out / "log.jsonl") as journal:
-        if not leg.go(journal):
-            sys.exit(STOPPED)
-        leg.finish(journal)
+        with Power() if leg.trainer.device.type == "cuda" else nullcontext() as power:
+            if not leg.go(journal):
+                sys.exit(STOPPED)
+        leg.finish(journal, power.watts if power else None)
 
 
 if __name__ == "__main__":

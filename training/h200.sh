@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# Training on a lent machine whose calls end after ten minutes and which is bare the next time.
+#   training/h200.sh unpack                every carry/load-* into $STAGE/data (see training/loads.py); once a load
+#   training/h200.sh leg RUN …             train these runs one after the other, in the background: called again it
+#                                          goes on waiting, and when they are done it brings the last one's pieces
+#                                          home, four a call, until it says "all home"
+#   training/h200.sh short RUN …           the same for short runs: logs and summaries only, no pieces
+#   training/h200.sh packed RUN            quantise a run's weights there; the file comes home in pieces of 16 MiB
+#   training/h200.sh check                 two minutes of everything (compile, memory, speed, save), to be called first
+# RUN is the name of a file in training/runs. What comes home lies in $OUT. Everything of a run is in $STAGE/out/RUN;
+# killed, it goes on from its checkpoint with the same command. Give another STAGE where /dev/shm is small.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+STAGE=${STAGE:-/dev/shm/calipers}
+OUT=${OUT:-$STAGE/home}
+WAIT=${WAIT:-540} # seconds a call may wait; ten minutes less the transfers
+PYTHON=${PYTHON:-python3}
+mkdir -p "$STAGE/data" "$STAGE/out" "$OUT"
+export PYTHONUNBUFFERED=1
+
+# The tree a call comes with replaces the last one's; what runs on between calls has its own copy.
+code() {
+  rm -rf "$STAGE/code" && mkdir -p "$STAGE/code"
+  cp -r training "$STAGE/code/"
+  mkdir -p "$STAGE/code/src/calipers" # without the bundled weights, which nothing here needs
+  tar -C src -cf - --exclude=bundled calipers | tar -C "$STAGE/code/src" -xf -
+}
+
+run_all() { # in the background, until the last one is done
+  code
+  {
+    echo 'set -e'
+    echo "cd '$STAGE/code'; export PYTHONPATH='$STAGE/code/src:$STAGE/code'"
+    for run in "$@"; do
+      echo "$PYTHON -m training.train training/runs/$run.toml --data '$STAGE/data' --out '$STAGE/out/$run' \
+        --cache '$STAGE/shelves' ${TRAIN_OPTIONS:-} > '$STAGE/out/$run.log' 2>&1"
+    done
+  } > "$STAGE/queue.sh"
+  setsid bash "$STAGE/queue.sh" < /dev/null > "$STAGE/queue.log" 2>&1 &
+  echo $! > "$STAGE/queue.pid"
+}
+
+running() { [ -e "$STAGE/queue.pid" ] && kill -0 "$(cat "$STAGE/queue.pid")" 2> /dev/null; }
+
+finished() { for run in "$@"; do [ -e "$STAGE/out/$run/summary.json" ] || return 1; done; }
+
+wait_for() { # runs; true when all are finished
+  finished "$@" || running || run_all "$@"
+  local end=$((SECONDS + WAIT))
+  while running && [ $SECONDS -lt $end ]; do sleep 2; done
+  for run in "$@"; do
+    echo "== $run"
+    tail -n 3 "$STAGE/out/$run.log" 2> /dev/null || true
+    tail -n 1 "$STAGE/out/$run/log.jsonl" 2> /dev/null || true
+  done
+  finished "$@" || running || { echo "stopped early; the same command goes on"; return 2; }
+  finished "$@"
+}
+
+records() { # logs and summaries of runs, one file for all of them
+  tar -C "$STAGE/out" -czf "$OUT/records.tar.gz" --exclude='*.pt' --exclude='weights.*' --exclude='*.part' \
+    --exclude='*.safetensors*' .
+}
+
+bring() { # a folder's files weights.* or NAME.part-*, four that were not brought yet
+  local folder=$1 pattern=$2 brought=0
+  for file in "$folder"/$pattern; do
+    if [ -e "$file.home" ]; then continue; fi
+    if [ $brought = 4 ]; then echo "more to come: call again"; return; fi
+    cp "$file" "$OUT/" && touch "$file.home"
+    brought=$((brought + 1))
+  done
+  echo "all home"
+}
+
+command=$1
+shift
+case $command in
+  unpack)
+    for load in carry/load-*; do PYTHONPATH=.:src $PYTHON -m training.loads unpack "$load" "$STAGE/data"; done
+    df -h "$STAGE" | tail -n 1
+    ;;
+  leg)
+    last=${*: -1}
+    if wait_for "$@"; then
+      records
+      folder=$STAGE/out/$last/pieces-mean
+      [ -e "$folder/pieces.json" ] || folder=$STAGE/out/$last/pieces
+      cp "$folder/pieces.json" "$OUT/"
+      bring "$folder" 'weights.[0-9][0-9]'
+    fi
+    ;;
+  short)
+    wait_for "$@" || true
+    records
+    ;;
+  packed)
+    folder=$STAGE/out/$1
+    weights=$folder/pieces-mean
+    [ -e "$weights/pieces.json" ] || weights=$folder/pieces
+    file=$folder/calipers-135m.safetensors
+    if [ ! -e "$file" ]; then
+      PYTHONPATH=.:src $PYTHON -m training.quantise --weights "$weights" --tokenizer "$STAGE/data/tokenizer.json" \
+        --out "$file" --bits-embedding 7 --bits v_proj=6 --threads 8 --calibration "${CALIBRATION:-$(ls "$STAGE"/data/code*.jsonl.xz | head -n 1)}"
+      (cd "$folder" && split -b 16000K -d calipers-135m.safetensors calipers-135m.part-)
+      sha256sum "$file"
+    fi
+    bring "$folder" 'calipers-135m.part-[0-9][0-9]'
+    ;;
+  check)
+    nvidia-smi --query-gpu=name,memory.total,power.limit --format=csv,noheader || true
+    $PYTHON -c 'import torch, tokenizers, safetensors, numpy; print(torch.__version__, tokenizers.__version__)'
+    WAIT=200 TRAIN_OPTIONS="--minutes 1.5" wait_for check || true
+    records
+    ;;
+  *) sed -n '2,13p' "$0" && exit 2 ;;
+esac
