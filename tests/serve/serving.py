@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,9 +75,9 @@ class Running:
 Serve = Callable[..., Running]
 
 
-@pytest.fixture
-def serve() -> Iterator[Serve]:
-    """Serve an infiller (or a model, by the default one) on a free port until the test ends."""
+@contextmanager
+def servers() -> Iterator[Serve]:
+    """Serve an infiller (or a model, by the default one) on a free port until the end of the block."""
     begun: list[tuple[Server, threading.Thread]] = []
 
     def start(
@@ -85,6 +86,7 @@ def serve() -> Iterator[Serve]:
         queue: int = 64,
         at_once: int = 16,
         cache: int = 256,
+        within: float | None = None,
         cors: tuple[str, ...] = (),
         ready: bool = True,
         **rules: Any,
@@ -94,7 +96,7 @@ def serve() -> Iterator[Serve]:
         engine = Engine(open, queue=queue, at_once=at_once)
         socket = listen("127.0.0.1", 0)
         rules.setdefault("hosts", allowed_hosts("127.0.0.1"))
-        server = Server(create_app(Service(engine, cache), Rules(**rules), cors), engine, grace=10)
+        server = Server(create_app(Service(engine, cache, within), Rules(**rules), cors), engine, grace=10)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]})
         engine.start()
         thread.start()
@@ -102,15 +104,24 @@ def serve() -> Iterator[Serve]:
         port = socket.getsockname()[1]
         until(lambda: server.started)
         if ready:
-            until(lambda: engine.state == "ok")
+            until(lambda: engine.state == "ok", 60)
         return Running(f"http://127.0.0.1:{port}", port, engine, server)
 
-    yield start
-    for server, thread in begun:
-        server.force_exit = server.should_exit = True
-        thread.join(20)
-        server.engine.close(0)
-        assert not thread.is_alive()
+    try:
+        yield start
+    finally:
+        for server, thread in begun:
+            server.force_exit = server.should_exit = True
+            thread.join(20)
+            server.engine.close(0)
+            assert not thread.is_alive()
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Servers until the test ends."""
+    with servers() as start:
+        yield start
 
 
 def until(condition: Callable[[], bool], seconds: float = 20) -> None:

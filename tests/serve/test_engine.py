@@ -145,6 +145,19 @@ def test_when_time_is_up_the_best_fill_known_is_given(serve):
     assert server.post("/infill", body("a")).json()["content"] == "hello"
 
 
+def test_a_request_without_a_budget_has_the_server_s_and_one_with_its_own_keeps_it(serve):
+    server = serve(Infiller(Gated(["hello"], seconds=0.03), search=HillClimb(8, 4, 1, 64)), cache=0, within=0.2)
+    started = time.perf_counter()
+    answer = server.post("/v1/completions", {"prompt": "a", "suffix": "b"}).json()
+    assert time.perf_counter() - started < 1.0
+    assert answer["choices"][0]["text"]
+    assert answer["choices"][0]["finish_reason"] == "length"
+    assert server.post("/infill", body("a")).json()["stop_type"] == "limit"
+    assert server.metric("fills_total", end="late") == 2
+    assert server.post("/infill", body("a", t_max_predict_ms=20000)).json()["content"] == "hello"
+    assert server.metric("fills_total", end="done") == 1
+
+
 def test_a_budget_that_was_spent_in_the_queue_still_gets_a_fill(serve):
     model = Gated(["hello"])
     server = serve(model, at_once=1)

@@ -53,6 +53,12 @@ _KEY, _KEYS = "CALIPERS_API_KEY", "CALIPERS_API_KEYS"
 )
 @click.option("--queue", type=click.IntRange(1), default=64, show_default=True, help="Requests that may wait.")
 @click.option("--at-once", type=click.IntRange(1), default=16, show_default=True, help="Requests under way at a time.")
+@click.option(
+    "--within-ms",
+    type=click.IntRange(1),
+    help="Budget of requests that name none, in milliseconds: then the best fill known is given. Many editors name "
+    "none and give up by themselves. Default: as long as it takes.",
+)
 @click.option("--cache", type=click.IntRange(0), default=256, show_default=True, help="Answers remembered.")
 @click.option(
     "--body-limit", type=click.IntRange(1), default=1 << 20, show_default=True, help="Bytes of a request at most."
@@ -140,7 +146,8 @@ def _service(values: dict[str, Any]) -> Service:
     (search,) = build_search(values)
     check_decoder(values)
     engine = Engine(lambda: build_infiller(values, search), queue=values["queue"], at_once=values["at_once"])
-    return Service(engine, values["cache"])
+    within = values["within_ms"]
+    return Service(engine, values["cache"], within / 1000 if within else None)
 
 
 def _tell(values: dict[str, Any], port: int) -> None:

@@ -237,7 +237,7 @@ def _ends(body: CompletionRequest, order: Order, answer: Answer, at: int) -> lis
     ends = []
     for number, fill in enumerate(answer.fills):
         end = cut(fill.text, stops)
-        full = end.kind == "eos" and fill.length >= order.searches[0].max_length
+        full = end.kind == "eos" and (answer.late or fill.length >= order.searches[0].max_length)
         ends.append((end.text, at * order.choices + number, "length" if full else "stop"))
     return ends
 

@@ -71,10 +71,12 @@ class Service:
 
     cache   answers kept; the least recently asked for goes first. Late ones are not kept: with more
             time there is a better one.
+    within  seconds for requests that name no budget of their own; None: as many as it takes
     """
 
-    def __init__(self, engine: Engine, cache: int = 256) -> None:
+    def __init__(self, engine: Engine, cache: int = 256, within: float | None = None) -> None:
         self.engine = engine
+        self.within = within
         self._size = cache
         self._known: OrderedDict[Order, Answer] = OrderedDict()
 
@@ -98,6 +100,8 @@ class Service:
 
     async def begin(self, order: Order, watching: Watching | None = None) -> asyncio.Future[Answer]:
         """The answer to come; what can be refused is refused now."""
+        if order.within is None and self.within is not None:
+            order = replace(order, within=self.within)
         if (known := self._known.get(order)) is not None and watching is None:
             self._known.move_to_end(order)
             self.metrics.add("calipers_fills_total", end="cached")
