@@ -166,11 +166,12 @@ def _cut(page: Page, mix: Mix, rng: random.Random) -> tuple[int, int] | None:
     if b - a < 3:
         return a, a
     last = min(first + (0 if rng.random() < 0.5 else int(rng.expovariate(0.5))), len(page.words) - 1)
-    if "\n" in page.text[a : page.words[last][1]]:
-        last = first
+    c, d = page.words[last]
+    if d - c < 2 or "\n" in page.text[a:d]:
+        c, d = a, b
     start = rng.randrange(a + 1, b - 1)
-    low = max(start + 1, page.words[last][0] + 1)
-    return start, rng.randrange(low, max(low + 1, page.words[last][1]))
+    low = max(start + 1, c + 1)
+    return start, rng.randrange(low, max(low + 1, d))
 
 
 def _words(page: Page, mix: Mix, rng: random.Random) -> tuple[int, int] | None:
