@@ -2,8 +2,7 @@
 
 import ast
 
-from conftest import CODE
-
+from passages import CODE
 from training.examples.functions import carve, free_names
 
 MODULE = '''

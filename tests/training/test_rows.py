@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import CODE, PROSE
 from hypothesis import given
 from hypothesis import strategies as st
-
+from passages import CODE, PROSE
 from training.architecture import BOS, MASK, SPECIAL
 from training.examples.batch import Batch, Maker, Recipe, Source, buckets
 from training.examples.row import KIND, Cut, choose, crop, make_row, tokens, window
@@ -19,7 +18,7 @@ from training.examples.stream import stream
 from training.feed import SHARES, feed, row_weights
 from training.settings import Loss, Rows
 
-EVERY = Mix({kind: 1.0 for kind in KINDS})
+EVERY = Mix(dict.fromkeys(KINDS, 1.0))
 
 
 @pytest.fixture(scope="session")

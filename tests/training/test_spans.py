@@ -1,16 +1,16 @@
 """Holes: in order, apart, of the kind they say, as often as they should be."""
 
+import itertools
 import random
 from collections import Counter
 
 import pytest
-from conftest import CODE, PROSE
 from hypothesis import given
 from hypothesis import strategies as st
-
+from passages import CODE, PROSE
 from training.examples.spans import KINDS, Mix, Page, draw
 
-EVERY = {kind: 1.0 for kind in KINDS}
+EVERY = dict.fromkeys(KINDS, 1.0)
 TEXTS = (CODE, PROSE, CODE + PROSE, "x", "\n\n\n", "one line without an end", "a b c d e f g h i j")
 
 
@@ -19,7 +19,7 @@ def test_holes_are_in_order_and_never_touch(text, seed):
     changed, spans = draw(text, Mix(EVERY), random.Random(seed))
     ends = [(0, 0), *((s.start, s.end) for s in spans), (len(changed) + 1, len(changed) + 1)]
     assert all(0 <= a <= b for a, b in ends)
-    for (_, end), (start, _) in zip(ends[1:-1], ends[2:], strict=True):
+    for (_, end), (start, _) in itertools.pairwise(ends):
         assert end < start
     assert all(s.end > s.start for s in spans)
 
@@ -45,20 +45,28 @@ def test_each_kind_is_what_its_name_says(seed):
             assert name == kind
             at_line = start == 0 or text[start - 1] == "\n"
             if kind == "line":
-                assert at_line and hole.strip() and "\n" not in hole[:-1]
+                assert at_line
+                assert hole.strip()
+                assert "\n" not in hole[:-1]
             elif kind == "block":
-                assert at_line and hole.split("\n")[0].strip()
+                assert at_line
+                assert hole.split("\n")[0].strip()
                 assert hole.rstrip("\n").count("\n") >= 1
             elif kind == "tail":
                 assert text[end : end + 1] in ("", "\n")
                 assert "\n" not in hole
             elif kind == "cut":
-                assert not text[start - 1].isspace() and not text[start].isspace()
-                assert not text[end - 1].isspace() and not text[end].isspace()
+                assert not text[start - 1].isspace()
+                assert not text[start].isspace()
+                assert not text[end - 1].isspace()
+                assert not text[end].isspace()
             elif kind == "words":
-                assert hole.strip() and (hole[0] == " " or start == 0 or text[start - 1] == " ")
+                assert hole.strip()
+                assert hole[0] == " " or start == 0 or text[start - 1] == " "
             elif kind == "gap":
-                assert hole == hole.strip() and text[start - 1] != " " and text[end] != " "
+                assert hole == hole.strip()
+                assert text[start - 1] != " "
+                assert text[end] != " "
 
 
 def test_every_kind_occurs_at_its_weight():
@@ -85,7 +93,7 @@ def test_the_same_seed_draws_the_same():
 
 @pytest.mark.parametrize("weights", [{}, {"line": 0.0}, {"lime": 1.0}, {"line": -1.0}])
 def test_weights_that_mean_nothing_are_refused(weights):
-    with pytest.raises(ValueError, match="weights|kinds"):
+    with pytest.raises(ValueError, match=r"weights|kinds"):
         Mix(weights)
 
 
