@@ -68,3 +68,21 @@ print([name for name in calipers.__all__ if type(getattr(calipers, name)).__name
 """)
         == "[]\n"
     )
+
+
+@pytest.mark.parametrize(("given", "found"), [("", "passive"), ("active", "active")])
+def test_the_command_s_threads_wait_passively_unless_told_otherwise(given, found):
+    code = """
+import os, sys
+from calipers.cli import main
+os.environ.pop("OMP_WAIT_POLICY", None)
+if sys.argv[1]:
+    os.environ["OMP_WAIT_POLICY"] = sys.argv[1]
+sys.argv = ["calipers", "--version"]
+try:
+    main()
+except SystemExit:
+    print(os.environ["OMP_WAIT_POLICY"], "torch" in sys.modules)
+"""
+    # Once torch is loaded it would have no effect.
+    assert python(code, given).split()[-2:] == [found, "False"]
