@@ -1,5 +1,6 @@
-"""The fixture every test of the server has."""
+"""The fixtures tests of the server have."""
 
+from browsing import browse, chromium
 from serving import serve
 
-__all__ = ["serve"]
+__all__ = ["browse", "chromium", "serve"]

@@ -9,7 +9,7 @@ import { askForKey } from "./key.js";
 import { Landscape } from "./landscape.js";
 import * as link from "./link.js";
 import { bias } from "./method.js";
-import { Player } from "./player.js";
+import { blank, Player } from "./player.js";
 import * as settings from "./settings.js";
 import { curl, python } from "./snippets.js";
 import * as view from "./view.js";
@@ -115,9 +115,10 @@ async function streamed(body, mine, signal, looked) {
       mine.probed(data);
       if (looked) follow(data.hole);
     } else if (kind === "canvas") {
-      fresh.frames.push(data);
+      const begun = fresh.frames.length || data.tokens.flat().every((token) => token === null);
+      fresh.frames.push(...(begun ? [] : [blank(data)]), data);
       if (looked) player.load(fresh);
-      if (looked && fresh.frames.length === 1) view.say(`Denoising ${view.lengths(data.lengths)}…`);
+      if (looked) view.say(`Denoising ${view.lengths(data.lengths)}…`);
     } else fresh.answer = data;
   }
   if (looked) player.load(fresh);

@@ -91,6 +91,12 @@ export class Player {
   }
 }
 
+/** The canvas before the first that is told, where the search's last probe was the first step already: all masks. */
+export function blank(frame) {
+  const masks = frame.tokens.map((hole) => hole.map(() => null));
+  return { ...frame, tokens: masks, texts: masks.map((hole) => MASK.repeat(hole.length)) };
+}
+
 /** A hole's tokens as shown. Where single tokens are no characters, or were cut, the text itself is right. */
 function pieces(tokens, confidence, text) {
   const cells = tokens.map((token, at) => ({ at, text: token ?? MASK, masked: token === null, sure: confidence[at] }));
