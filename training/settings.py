@@ -168,7 +168,7 @@ class Run:
             found = sorted(data.glob(shards.files))
             if not found:
                 raise FileNotFoundError(f"source {shards.name}: no file is called {shards.files} in {data}.")
-            shelves = tuple(str(shelve(file, cache, shards.functions)) for file in found)
+            shelves = tuple(str(shelve(file, cache, shards.functions, self.workers)) for file in found)
             sources.append(Source(shards.name, shelves, shards.weight, shards.prose))
         rows = self.rows
         tokenizer = str(data / self.tokenizer)

@@ -22,6 +22,8 @@ from training.rounding import Rounder
 from training.settings import Run
 from training.tally import Tally
 
+_VARIANTS = 32
+
 
 class Trainer:
     """What a leg changes.
@@ -47,6 +49,8 @@ class Trainer:
             # The residual stream in bfloat16, as the package computes it there.
             self.backbone.embed.register_forward_hook(lambda _, __, out: out.to(torch.bfloat16))
             if run.compile:
+                # Rows of one and of many, masked and not, with gradients and without: each is compiled once.
+                torch._dynamo.config.recompile_limit = _VARIANTS
                 self.backbone.compile_blocks()
                 self._losses = torch.compile(losses_of, dynamic=True)
         self.optimiser = _optimiser(self.backbone, run, fused=self.device.type == "cuda")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import multiprocessing as mp
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -73,7 +74,7 @@ def write_shelf(folder: Path, texts: Iterable[str]) -> int:
     return len(ends)
 
 
-def shelve(shard: Path, folder: Path, functions: bool = False) -> Path:
+def shelve(shard: Path, folder: Path, functions: bool = False, workers: int = 1) -> Path:
     """The shelves of one shard (or of the functions in its modules): FOLDER/NAME/train and …/held.
 
     What is there already is taken as it is; shards never change under one name.
@@ -81,8 +82,22 @@ def shelve(shard: Path, folder: Path, functions: bool = False) -> Path:
     into = folder / (shard.name.partition(".")[0] + ("-functions" if functions else ""))
     if not all((into / part / _ENDS).is_file() for part in ("train", "held")):
         kept: dict[bool, list[str]] = {False: [], True: []}
-        for package, text in read_shard(shard):
-            kept[is_held_out(package)] += carve(text) if functions else [text]
+        packages, texts = zip(*read_shard(shard), strict=True)
+        for package, parts in zip(packages, _carved(texts, workers) if functions else zip(texts), strict=True):
+            kept[is_held_out(package)] += parts
         write_shelf(into / "held", kept[True])
         write_shelf(into / "train", kept[False])
     return into
+
+
+def _carved(texts: Sequence[str], workers: int) -> Iterator[Sequence[str]]:
+    """The functions of each text; parsing is slow, so it is shared out where there are workers."""
+    if workers < 2:
+        yield from map(_functions, texts)
+        return
+    with mp.get_context("spawn").Pool(workers) as pool:
+        yield from pool.imap(_functions, texts, chunksize=64)
+
+
+def _functions(text: str) -> list[str]:
+    return list(carve(text))
