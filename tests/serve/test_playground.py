@@ -533,6 +533,42 @@ def test_every_control_has_a_name_and_is_reached_by_key(serve, browse):
     assert reached.index("text") < reached.index("fill") < reached.index("length")
 
 
+def test_what_the_server_does_where_nothing_is_set_is_shown_in_grey(serve, browse):
+    server = serve(Infiller(Scripted(["hello"]), search=CLIMB, trim_echo=True))
+    visit = browse(server)
+    visit.get_by_text("Model and method").click()
+    shown = {name: visit.the(f"set-{name}").get_attribute("placeholder") for name in ("init", "patience", "max_length")}
+    assert shown == {"init": "4", "patience": "2", "max_length": "12"}
+    expect(visit.locator("#set-trim_echo option").first).to_have_text("as served: yes")
+    visit.set(search="exhaustive")
+    expect(visit.the("set-init")).to_be_disabled()
+    visit.the("set-search").select_option("")
+    visit.set(max_length=3)
+    expect(visit.the("set-init")).to_have_attribute("placeholder", "3")
+    expect(visit.the("method-sum")).to_have_text("max_length 3")
+    expect(visit.the("served")).to_contain_text("HillClimb(init=4, patience=2, step=1, max_length=12)")
+
+
+def test_a_fill_that_goes_on_does_not_move_the_jaw_from_where_it_is_held(serve, browse):
+    model = Gated(["hello"])
+    visit = browse(serve(Infiller(model, search=CLIMB)))
+    visit.ask("say <hole>!")
+    model.entered.clear()
+    model.gate.clear()
+    visit.get_by_role("button", name="Fill the neighbours").click()
+    assert model.entered.wait(30)
+    box = visit.the("length").bounding_box()
+    visit.mouse.move(box["x"] + box["width"] / 2, box["y"] + 10)
+    visit.mouse.down()
+    held = visit.the("exact").input_value()
+    assert held != "5"
+    model.gate.set()
+    expect(visit.locator("#others li")).to_have_count(5)
+    expect(visit.the("exact")).to_have_value(held)
+    visit.mouse.up()
+    visit.shows(f"say {('hello' * 3)[: int(held)]}!", held)
+
+
 def test_every_example_has_a_hole_and_can_be_filled(serve, browse):
     visit = browse(serve(Infiller(Scripted(["hello"] * 16), search=CLIMB)))
     options = visit.locator("#examples option:not([hidden])").all_inner_texts()

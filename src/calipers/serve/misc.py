@@ -34,6 +34,7 @@ class Properties(BaseModel):
     search: dict[str, Any]
     decoder: dict[str, Any]
     max_length: int
+    within_ms: float | None
 
 
 class Tokenize(Strict):
@@ -95,6 +96,7 @@ async def props(request: Request) -> JSONResponse:
             "search": _described(base.search),
             "decoder": _described(base.decoder),
             "max_length": base.search.max_length,
+            "within_ms": None if service.within is None else 1000 * service.within,
         }
     )
 

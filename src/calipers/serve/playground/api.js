@@ -1,6 +1,8 @@
 // The server, spoken to: its answers, its streams, its refusals in plain words, and the key it may ask for.
 
-const KEY = "calipers-key"; // of this tab's session only
+import { session } from "./store.js";
+
+const KEY = "calipers-key";
 
 export class Refused extends Error {
   constructor(message, status = 0, retryAfter = 0) {
@@ -17,15 +19,16 @@ export function keysComeFrom(ask) {
   askForKey = ask;
 }
 
-export const hasKey = () => sessionStorage.getItem(KEY) !== null;
+export const hasKey = () => session.get(KEY) !== null;
 
 async function once(path, body, signal) {
-  const key = sessionStorage.getItem(KEY);
+  const key = session.get(KEY);
   const headers = key === null ? {} : { Authorization: `Bearer ${key}` };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const method = body === undefined ? "GET" : "POST";
+  const plain = { credentials: "omit", redirect: "error", cache: "no-store" };
   try {
-    return await fetch(path, { method, headers, signal, body: body && JSON.stringify(body), credentials: "omit" });
+    return await fetch(path, { method, headers, signal, body: body && JSON.stringify(body), ...plain });
   } catch (failure) {
     if (signal?.aborted) throw failure;
     throw new Refused(`The server at ${location.host} does not answer. Is “calipers serve” still running?`);
@@ -38,7 +41,7 @@ async function ask(path, body, signal) {
   while (response.status === 401) {
     const key = await askForKey(hasKey());
     if (key === null) throw new Refused("This server asks for an API key; “Fill” asks you for it again.", 401);
-    sessionStorage.setItem(KEY, key);
+    session.set(KEY, key);
     response = await once(path, body, signal);
   }
   if (!response.ok) throw await refusal(response);

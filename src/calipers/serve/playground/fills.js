@@ -12,6 +12,7 @@ export class Fills {
     this.answer = null; // its answer
     this.known = new Map(); // lengths -> {texts, frames, answer}
     this.shown = null; // lengths
+    this.wanted = null; // lengths asked for and not yet there
   }
 
   get holes() {

@@ -14,6 +14,7 @@ export class Landscape {
   /** settled   called with a length once the jaw rests there */
   constructor(settled) {
     this.settled = settled;
+    this.held = false; // the jaw is where the user put it, and not yet where the fill shown is
     this.timer = 0;
     this.state = { probes: [], chosen: null, length: null, limit: LEAST, bias: null, hole: 0 };
     const range = $("length");
@@ -49,18 +50,28 @@ export class Landscape {
 
   move(length) {
     clearTimeout(this.timer);
+    this.held = true;
     this.state.length = length;
     this.draw();
   }
 
   rest() {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.settled(this.state.length), REST);
+    this.timer = setTimeout(() => {
+      this.held = false;
+      this.settled(this.state.length);
+    }, REST);
+  }
+
+  release() {
+    clearTimeout(this.timer);
+    this.held = false;
   }
 
   /** probes in visiting order; chosen L̂ or null; length shown or null; limit; bias a function or null; hole */
   show(state) {
-    this.state = state;
+    if (state.length === null) this.release();
+    this.state = this.held ? { ...state, length: this.state.length } : state;
     this.reach = 0;
     this.draw();
     this.list();

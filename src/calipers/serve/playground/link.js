@@ -1,5 +1,6 @@
 // A link that reproduces the state: all of it after the #, which is never sent to a server.
 
+import { Refused } from "./api.js";
 import { FIELDS } from "./settings.js";
 
 /** The state as a URL's fragment. */
@@ -26,7 +27,7 @@ export function read(fragment) {
       filled: state.filled === true,
     };
   } catch {
-    throw new Error("This link is damaged: what follows its # cannot be read. Ask for it again.");
+    throw new Refused("This link is damaged: what follows its # cannot be read. Ask for it again.");
   }
 }
 

@@ -44,14 +44,16 @@ async function attempt(work) {
   try {
     await work(mine.signal);
   } catch (failure) {
+    const cancelled = mine.signal.aborted;
+    mine.abort(); // whatever else it had begun
     if (task !== mine) return; // another took its place
-    if (mine.signal.aborted) view.say("Cancelled.");
-    else view.failed(failure instanceof Refused ? failure.message : `This page failed: ${failure.message}`);
-    if (!mine.signal.aborted) view.say("");
+    view.say(cancelled ? "Cancelled." : "");
+    if (!cancelled) view.failed(failure instanceof Refused ? failure.message : `This page failed: ${failure.message}`);
   } finally {
     if (task === mine) {
       task = null;
       view.busy(false);
+      if (fills) fills.wanted = null;
       const shown = fills?.shown ? fills.at(fills.shown) : null;
       if (shown && player.fill !== shown) player.load(shown); // what was cancelled is not what is shown
       draw();
@@ -65,12 +67,14 @@ async function fill(signal) {
   if (body.text.split(marker()).length < 2) throw new Refused(`The text has no hole: put ${marker()} where something is missing.`);
   await served(signal);
   fills = new Fills(body, body.text.split(marker()));
-  hole = Math.min(hole, fills.holes - 1);
+  hole = Math.max(0, Math.min(hole, fills.holes - 1));
   player.forget(fills.texts);
   draw();
   view.say("Measuring…");
   const mine = fills;
+  const looked = hole;
   mine.measured(await streamed(body, mine, signal, true));
+  hole = looked;
   address();
   view.say(`Filled: ${view.lengths(mine.found)}, ${view.effort(mine.answer)}.`);
 }
@@ -82,6 +86,7 @@ const choose = (length) => attempt((signal) => fillAt(fills.with(hole, length), 
 async function fillAt(lengths, signal) {
   const mine = fills;
   if (!mine.at(lengths)) {
+    mine.wanted = lengths;
     view.say(`Filling at ${view.lengths(lengths)}…`);
     const fixed = await streamed({ ...mine.body, lengths }, mine, signal, true);
     mine.keep(lengths, fixed);
@@ -113,7 +118,7 @@ async function streamed(body, mine, signal, looked) {
   for await (const [kind, data] of filling(body, signal)) {
     if (kind === "probe") {
       mine.probed(data);
-      if (looked) follow(data.hole);
+      if (looked) look(data.hole); // the one at work
     } else if (kind === "canvas") {
       const begun = fresh.frames.length || data.tokens.flat().every((token) => token === null);
       fresh.frames.push(...(begun ? [] : [blank(data)]), data);
@@ -123,12 +128,6 @@ async function streamed(body, mine, signal, looked) {
   }
   if (looked) player.load(fresh);
   return fresh;
-}
-
-/** While holes are measured, the one at work is looked at. */
-function follow(at) {
-  hole = at;
-  draw();
 }
 
 // -- what is shown
@@ -141,11 +140,12 @@ function draw() {
   const call = fills !== null && !isStale() ? fills.call : body;
   $("curl").textContent = curl(call, location.origin, hasKey());
   $("python").textContent = props ? python(call, props) : "";
+  player.looked = hole;
   view.tabs(fills, hole, look);
   landscape.show({
     probes: fills?.probes(hole) ?? [],
     chosen: fills?.found?.[hole] ?? null,
-    length: fills?.shown?.[hole] ?? null,
+    length: (fills?.wanted ?? fills?.shown)?.[hole] ?? null,
     limit: props?.max_length ?? 64,
     bias: props ? (length) => bias(props, length) : null,
     hole,
@@ -174,27 +174,26 @@ function state() {
 
 const address = () => history.replaceState(null, "", link.written(state()));
 
-/** What a link says, done again. */
-async function follows() {
-  let wanted = null;
-  try {
-    wanted = link.read(location.hash);
-  } catch (failure) {
-    view.failed(failure.message);
-  }
-  if (wanted === null) return;
+function restore(wanted) {
   $("text").value = wanted.text;
   settings.write(wanted.settings);
   $("examples").value = "";
   hole = wanted.hole;
   draw();
-  if (!wanted.filled) return;
-  await attempt(async (signal) => {
-    await fill(signal);
-    if (wanted.lengths?.length === fills.holes) await fillAt(wanted.lengths, signal);
-    hole = Math.max(0, Math.min(wanted.hole, fills.holes - 1));
-    address();
-  });
+}
+
+/** What the address says: its text and settings, and what was filled there filled again. */
+async function follow(signal) {
+  let wanted = null;
+  try {
+    wanted = link.read(location.hash);
+    if (wanted !== null) restore(wanted);
+  } finally {
+    await served(signal); // a damaged link is no reason not to
+  }
+  if (!wanted?.filled) return;
+  await fill(signal);
+  if (wanted.lengths?.length === fills.holes) await fillAt(wanted.lengths, signal);
 }
 
 // -- keys and buttons
@@ -204,7 +203,10 @@ function listen() {
   $("cancel").addEventListener("click", () => task?.abort());
   $("hole").addEventListener("click", () => putHole(marker()));
   $("neighbours").addEventListener("click", () => attempt(neighbours));
-  $("text").addEventListener("input", draw);
+  $("text").addEventListener("input", () => {
+    $("examples").value = "";
+    draw();
+  });
   $("examples").addEventListener("change", () => {
     const example = EXAMPLES[$("examples").value];
     if (!example) return;
@@ -218,7 +220,7 @@ function listen() {
   });
   for (const button of document.querySelectorAll("[data-copy]"))
     button.addEventListener("click", () => copied(button, $(button.dataset.copy).textContent));
-  addEventListener("hashchange", follows);
+  addEventListener("hashchange", () => attempt(follow));
   addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) attempt(fill);
     else if (event.key === "m" && event.ctrlKey && !event.altKey) putHole(marker());
@@ -252,4 +254,4 @@ view.themes();
 $("text").value = EXAMPLES[0].text;
 listen();
 draw();
-attempt(served).then(follows);
+attempt(follow);

@@ -7,6 +7,7 @@ const PACE = 380; // ms a step
 
 export class Player {
   constructor() {
+    this.looked = 0; // the hole to keep in sight
     this.forget([]);
     $("back").addEventListener("click", () => this.go(this.at - 1));
     $("on").addEventListener("click", () => this.go(this.at + 1));
@@ -26,11 +27,6 @@ export class Player {
     this.fill = fill;
     this.at = fill.frames.length - 1;
     this.draw();
-  }
-
-  /** One canvas more. */
-  grown() {
-    this.load(this.fill);
   }
 
   go(at) {
@@ -66,16 +62,18 @@ export class Player {
     $("scrub").value = this.at;
     $("play").textContent = this.timer ? "❚❚" : "▶";
     $("play").setAttribute("aria-label", this.timer ? "Pause the denoising" : "Play the denoising");
-    $("step").textContent = last < 0 ? "no steps yet" : `step ${this.at} of ${last}`;
+    const step = last < 0 ? "no steps yet" : `step ${this.at} of ${last}`;
+    $("step").textContent = step;
+    $("scrub").setAttribute("aria-valuetext", step);
     this.reveal();
   }
 
-  /** The first hole in sight, whatever lies before it. */
+  /** The hole looked at in sight, whatever lies before it. */
   reveal() {
     const pane = $("result");
-    const first = pane.querySelector("mark");
-    if (!first) return;
-    const above = first.offsetTop - pane.offsetTop - pane.scrollTop;
+    const mark = pane.querySelectorAll("mark")[this.looked];
+    if (!mark) return;
+    const above = mark.offsetTop - pane.scrollTop; // the pane is what it is positioned by
     if (above < 0 || above > pane.clientHeight - 40) pane.scrollTop += above - pane.clientHeight / 3;
   }
 

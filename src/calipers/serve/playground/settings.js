@@ -90,7 +90,7 @@ export function show(props) {
     top_p: decoder.top_p,
     tokens_per_step: decoder.tokens_per_step ?? (decoder.name === "Denoise" ? 1 : undefined),
     seed: 0,
-    within_ms: "no limit",
+    within_ms: props.within_ms ?? "no limit",
     marker: "<hole>",
     empty: props.made_with.empty === "None" ? "no" : "yes",
     trim_echo: props.made_with.trim_echo ? "yes" : "no",

@@ -40,6 +40,7 @@ function known(bias, coefficients) {
 /** A program that does the same in this process, without the server. */
 export function python(body, props) {
   const made = props.made_with;
+  const within = body.within_ms ?? props.within_ms;
   const options = [
     `search=${called(search(props, body))}`,
     `decoder=${called(decoder(props, body))}`,
@@ -54,14 +55,14 @@ export function python(body, props) {
   const marker = body.marker === undefined ? "" : `, marker=${literal(body.marker)}`;
   return [
     "import calipers",
-    ...(body.within_ms ? ["from calipers.deadline import Deadline", "from calipers.drive import drive"] : []),
+    ...(within ? ["from calipers.deadline import Deadline", "from calipers.drive import drive"] : []),
     "",
     "infiller = calipers.Infiller(",
     ...[literal(made.model), ...options].map((one) => `    ${one},`),
     ")",
     `text = ${text(body.text)}`,
     `template = calipers.Template.parse(text${marker})`,
-    ...filled(body.within_ms, searches),
+    ...filled(within, searches),
     "print(fill.whole)",
     "",
   ].join("\n");

@@ -2,6 +2,7 @@
 
 import { Refused } from "./api.js";
 import { $, el, facts, plural, rounded } from "./dom.js";
+import { local } from "./store.js";
 
 export const say = (text) => {
   if ($("status").textContent !== text) $("status").textContent = text;
@@ -47,7 +48,7 @@ export async function patiently(ask) {
     } catch (failure) {
       if (!(failure instanceof Refused) || failure.status !== 503 || !failure.retryAfter) throw failure;
       say(`${failure.message}; asking again…`);
-      await new Promise((resolve) => setTimeout(resolve, failure.retryAfter * 500));
+      await new Promise((resolve) => setTimeout(resolve, failure.retryAfter * 1000));
     }
   }
 }
@@ -135,10 +136,11 @@ export function themes() {
     document.documentElement.dataset.theme = theme;
     $("theme").textContent = `Theme: ${theme}`;
   };
-  show(order.includes(localStorage.getItem("calipers-theme")) ? localStorage.getItem("calipers-theme") : "auto");
+  const kept = local.get("calipers-theme");
+  show(order.includes(kept) ? kept : "auto");
   $("theme").addEventListener("click", () => {
     const next = order[(order.indexOf(document.documentElement.dataset.theme) + 1) % order.length];
-    localStorage.setItem("calipers-theme", next);
+    local.set("calipers-theme", next);
     show(next);
   });
 }
