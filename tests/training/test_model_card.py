@@ -2,6 +2,7 @@
 
 import pytest
 from training.card import energy, evaluation, legs_table, sources_table
+from training.compare import table
 
 from calipers.bench.answer import Record
 from calipers.bench.records import MANIFEST, Run
@@ -47,3 +48,14 @@ def test_every_set_is_a_table_with_intervals(tmp_path):
     assert "oracle" in text
     assert "47.5 [" in text
     assert evaluation(tmp_path / "nothing") == []
+
+
+def test_runs_are_compared_with_the_first():
+    def summary(name, loss):
+        held = {"code": {"loss": loss, "kinds": {"line": [loss + 1, 5]}}, "docs": {}}
+        return {"run": {"name": name}, "tokens": 4_000_000, "seconds": 10.0, "held": {"last": held}}
+
+    lines = table([summary("a", 2.0), summary("b", 1.5)]).splitlines()
+    assert lines[0] == "| run | M tokens | k tokens/s | code | code: line |"
+    assert lines[2] == "| a | 4.0 | 400 | 2.0000 | 3.0000 |"
+    assert lines[3] == "| b | 4.0 | 400 | -0.5000 | -0.5000 |"
