@@ -26,7 +26,7 @@ from typing import Any
 from calipers.provenance import commit, invocation, machine, versions
 from loadtables import TABLES, rendered
 from served import Served
-from typist import Tally, Typist, ask, body, bursts
+from typist import Key, Tally, Typist, ask, body, bursts
 
 WAYS = {"shared": (), "one by one": ("--at-once", "1")}
 _SAMPLE = 1.0  # seconds between two looks at the server's memory
@@ -113,7 +113,8 @@ async def _warm(server: Served) -> None:
 def soak(args: argparse.Namespace) -> dict[str, Any]:
     """Memory over minutes of steady load: medians of the first and last quarter, and how it grows."""
     with Served(args.options) as server:
-        asyncio.run(_warm(server))
+        loaded = server.rss()
+        asyncio.run(_every_length(server, args.context))
         samples = asyncio.run(_soaked(server, args))
         code, _ = server.end()
     quarter = max(1, len(samples) // 4)
@@ -125,6 +126,7 @@ def soak(args: argparse.Namespace) -> dict[str, Any]:
         "clients": args.soak_clients,
         "budget": args.budgets[0],
         "samples": len(samples),
+        "loaded_mib": loaded,
         "first_quarter_mib": first,
         "last_quarter_mib": last,
         "slope_mib_per_minute": slope,
@@ -134,6 +136,13 @@ def soak(args: argparse.Namespace) -> dict[str, Any]:
         "exit_code": code,
         "mib": [[round(seconds, 1), round(mib, 1)] for seconds, mib in samples[:: max(1, len(samples) // 60)]],
     }
+
+
+async def _every_length(server: Served, context: int) -> None:
+    """Ask once at every length: torch keeps what it compiled for each, which is memory used once and no leak."""
+    for tokens in range(context):
+        key = Key(0.0, "", "a " * tokens, "")
+        await ask(server.port, body(key, 0).replace(b'"n_predict": 128', b'"n_predict": 1'))
 
 
 async def _soaked(server: Served, args: argparse.Namespace) -> list[tuple[float, float]]:

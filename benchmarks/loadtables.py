@@ -38,9 +38,14 @@ def load(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def soak(row: Mapping[str, Any]) -> str:
     """Memory over time."""
-    heads = ["minutes", "typists", "completions", "dropped", "first quarter", "last quarter", "slope", "flat"]
+    heads = ["minutes", "typists", "completions", "dropped", "as loaded"]
+    heads += ["first quarter", "last quarter", "slope", "flat"]
     cells = [f"{row['minutes']:g}", str(row["clients"]), str(row["completions"]), str(row["dropped"])]
-    cells += [f"{row['first_quarter_mib']:.0f} MiB", f"{row['last_quarter_mib']:.0f} MiB"]
+    cells += [
+        f"{row['loaded_mib']:.0f} MiB",
+        f"{row['first_quarter_mib']:.0f} MiB",
+        f"{row['last_quarter_mib']:.0f} MiB",
+    ]
     cells += [f"{row['slope_mib_per_minute']:+.2f} MiB/min", "yes" if row["flat"] else "**no**"]
     return _table(heads, [cells])
 

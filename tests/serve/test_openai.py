@@ -6,7 +6,7 @@ import openai
 import pytest
 from serving import Gated, until
 
-from calipers import Infiller, Scripted
+from calipers import Fixed, Infiller, Scripted
 from pretend import Chaotic
 
 
@@ -52,6 +52,39 @@ def test_a_stream_brings_each_choice_and_the_usage_if_asked(serve):
     assert [event.choices[0] for event in events[:-1]] == whole.choices
     assert (events[-1].choices, events[-1].usage) == ([], whole.usage)
     assert [event.usage for event in events[:-1]] == [None] * 3
+
+
+def test_a_stream_that_is_closed_ends_the_work(serve):
+    model = Gated(["hello"], seconds=0.02)
+    server = serve(Infiller(model, search=Fixed(60)))
+    stream = complete(server, n=1, stream=True)
+    until(lambda: model.forwards > 0)
+    stream.close()
+    until(lambda: server.engine.idle)
+    assert model.forwards < 40
+    assert server.metric("fills_total", end="cancelled") == 1
+
+
+def test_an_async_request_that_is_cancelled_ends_the_work_and_others_go_on(serve):
+    model = Gated(["hello"], seconds=0.02)
+    server = serve(Infiller(model, search=Fixed(60)))
+
+    async def leave():
+        async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0) as them:
+            left = asyncio.create_task(them.completions.create(model="scripted", prompt="a", suffix="b"))
+            await asyncio.to_thread(until, lambda: model.forwards > 0)
+            left.cancel()
+            kept = await them.completions.create(model="scripted", prompt="ab", suffix="b", max_tokens=5, n=1)
+            with pytest.raises(openai.BadRequestError, match='"logprobs"'):
+                await them.completions.create(model="scripted", prompt="a", logprobs=1, stream=True)
+            stream = await them.completions.create(
+                model="scripted", prompt="abc", suffix="b", max_tokens=5, stream=True
+            )
+            return kept.choices[0].text, [event.choices[0].text async for event in stream]
+
+    assert asyncio.run(leave()) == ("hello", ["hello"])
+    until(lambda: server.engine.idle)
+    assert server.metric("fills_total", end="cancelled") == 1
 
 
 def test_a_stream_ends_as_the_format_says(serve):
