@@ -4,7 +4,8 @@
     python benchmarks/fuzz.py --examples 20
 
 The answers are counted by the server itself (its /metrics), by route and status; one of 500 or more, or an answer
-that is not as described, fails the run. Short contexts, holes and budgets make the real model quick enough to be asked often.
+that is not as described, fails the run. Short contexts, holes and budgets make the real model quick enough to be
+asked often.
 """
 
 from __future__ import annotations
