@@ -21,6 +21,7 @@ from training.corpus.licence import judge
 from training.corpus.manifest import PINNED, Release, only, read_manifest, write_manifest
 from training.corpus.pin import choose, version_of
 from training.corpus.prose import docstrings, paragraphs
+from training.corpus.sift import read_sifted, sift, sifted_file
 from training.corpus.texts import read_texts, write_texts
 from training.corpus.twins import Twins, content_key, signature
 from training.corpus.words import hashed_words, runs, share_any
@@ -306,6 +307,19 @@ def test_the_builder_ends_with_the_same_shards_when_it_was_stopped(tmp_path):
     stats = (tmp_path / "whole" / "shards" / "STATS.md").read_text()
     assert "13 words of an evaluation set: 1" in stats
     assert "- exact: 2" in stats
+
+
+def test_a_broken_archive_is_passed_over_and_says_so(tmp_path):
+    good = sdist(tmp_path, "one", {f"one/m{i}.py": module(i) for i in range(20)})
+    data = good.read_bytes()
+    for name, torn in {"cut": data[: len(data) // 2], "noise": b"no archive at all", "bent": bytes(data[::-1])}.items():
+        (tmp_path / f"{name}-1.0.tar.gz").write_bytes(torn)
+        release = Release(name, "1.0", f"{name}-1.0.tar.gz", "00" * 32)
+        sift([release], tmp_path, tmp_path / "out", Guard.build([]))
+        one, records = read_sifted(sifted_file(tmp_path / "out", name))
+        assert one.licence == ""
+        assert one.why.startswith("unreadable")
+        assert list(records) == []
 
 
 def _records(path: Path):

@@ -13,6 +13,7 @@ import random
 import sys
 import tarfile
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +37,10 @@ STDLIB = "cpython-stdlib"
 _CODE_CAP, _TEST_CAP = 30_000_000, 12_000_000  # bytes a package may give
 _SUFFIX = ".jsonl.xz"
 # An archive that lies about itself is passed over.
-_BROKEN = (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError, lzma.LZMAError, KeyError, RecursionError)
+_BROKEN = (
+    zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error,
+    EOFError, OSError, KeyError, ValueError, RuntimeError,
+)  # fmt: skip
 
 
 @dataclass
