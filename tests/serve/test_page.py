@@ -53,6 +53,13 @@ def test_no_other_path_leads_to_a_file(serve, path):
     assert status == b"404"
 
 
+def test_all_the_page_refers_to_is_there():
+    for file in HOME.iterdir():
+        text = file.read_text("utf-8")
+        named = re.findall(r'from "\./([^"]+)"', text) + re.findall(r'(?:src|href)="/playground/([^"]+)"', text)
+        assert {f"/playground/{name}" for name in named} <= PATHS, file
+
+
 def test_nothing_in_the_page_is_of_elsewhere_or_makes_markup_of_text():
     for file in HOME.iterdir():
         text = file.read_text("utf-8")

@@ -341,6 +341,15 @@ def test_a_link_reproduces_the_state_in_a_fresh_page(serve, browse):
     assert all("#" not in path for _, path in other.asked)
 
 
+def test_a_text_too_long_for_a_link_is_filled_all_the_same(serve, browse):
+    visit = browse(serve(Infiller(Scripted(["hello"], context=1 << 20), search=CLIMB)))
+    visit.ask("long " * 12_000 + "<hole>")
+    expect(visit.the("result")).to_contain_text("long hello")
+    visit.get_by_role("button", name="Copy a link").click()
+    expect(visit.get_by_role("alert")).to_contain_text("too long for a link")
+    assert "#" not in visit.page.url
+
+
 def test_a_damaged_link_is_said_to_be(serve, browse):
     visit = browse(serve(), "#bm90aGluZw")
     expect(visit.get_by_role("alert")).to_contain_text("This link is damaged")

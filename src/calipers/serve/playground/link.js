@@ -3,11 +3,14 @@
 import { Refused } from "./api.js";
 import { FIELDS } from "./settings.js";
 
-/** The state as a URL's fragment. */
+const MOST = 64_000; // characters every browser takes, and a message may hold
+
+/** The state as a URL's fragment; null if it is too long for one. */
 export function written(state) {
   const bytes = new TextEncoder().encode(JSON.stringify({ v: 1, ...state }));
   const binary = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
-  return `#${btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
+  const packed = btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  return packed.length > MOST ? null : `#${packed}`;
 }
 
 /** The state a fragment holds, only what is known of it; null for none. What is no state is an error. */

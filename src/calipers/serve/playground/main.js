@@ -172,7 +172,12 @@ function state() {
   };
 }
 
-const address = () => history.replaceState(null, "", link.written(state()));
+/** Keep the state in the address, if it fits; whether it did. */
+function address() {
+  const fragment = link.written(state());
+  history.replaceState(null, "", fragment ?? location.pathname);
+  return fragment !== null;
+}
 
 function restore(wanted) {
   $("text").value = wanted.text;
@@ -215,8 +220,8 @@ function listen() {
   });
   $("copy").addEventListener("click", () => copied($("copy"), fills.at(fills.shown).answer.whole));
   $("link").addEventListener("click", () => {
-    address();
-    copied($("link"), location.href);
+    if (address()) copied($("link"), location.href);
+    else view.failed("This text is too long for a link; copy the text itself, or the call.");
   });
   for (const button of document.querySelectorAll("[data-copy]"))
     button.addEventListener("click", () => copied(button, $(button.dataset.copy).textContent));
