@@ -9,8 +9,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from training.pieces import Weights, write_pieces
-from training.quantise import read_weights
+from training.pieces import Weights, read_weights, write_pieces
 
 
 def average(found: Sequence[Weights], shares: Sequence[float]) -> Weights:

@@ -25,7 +25,7 @@ from torch import Tensor
 from calipers.models.backbone import Backbone
 from calipers.models.packed import read_packed
 from training.architecture import BOS, MASK, backbone_of
-from training.pieces import read_pieces
+from training.pieces import read_weights
 
 WINDOW = 256
 # Absent from corpus/manifest.csv. (The standard library is in it, so it is no held-out text.)
@@ -119,7 +119,7 @@ def mean_and_error(values: list[Tensor]) -> tuple[float, float]:
 def main() -> None:
     """Measure the files named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--original", type=Path, required=True, help="folder of the int8 pieces")
+    parser.add_argument("--original", type=Path, required=True, help="folder of int8 pieces, or a checkpoint.pt")
     parser.add_argument("--tokenizer", type=Path, help="tokenizer.json, if it is not beside the pieces")
     parser.add_argument("--packed", type=Path, nargs="*", default=[], help="packed files to compare")
     parser.add_argument("--site-packages", type=Path, required=True, help="folder with the held-out packages")
@@ -136,8 +136,8 @@ def main() -> None:
     digest = hashlib.sha256(windows.inputs.numpy().tobytes()).hexdigest()[:12]
     print(f"{args.windows} windows, {int(windows.masked.sum())} masked tokens, inputs {digest}", flush=True)
 
-    names, seconds = ["int8 original"], [0.0]
-    original = read_pieces(args.original)
+    names, seconds = ["original"], [0.0]
+    original = read_weights(args.original)
     models = [backbone_of(original.tensors.items(), original.config)]
     for path in args.packed:
         started = time.perf_counter()

