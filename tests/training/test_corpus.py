@@ -18,7 +18,7 @@ from training.corpus.filters import clean, without_licence
 from training.corpus.guard import Guard, humaneval, may_train, mbpp
 from training.corpus.index import Link, links
 from training.corpus.licence import judge
-from training.corpus.manifest import PINNED, Release, only, read_manifest, write_manifest
+from training.corpus.manifest import PINNED, Release, normal, only, read_manifest, write_manifest
 from training.corpus.pin import choose, version_of
 from training.corpus.prose import docstrings, paragraphs
 from training.corpus.sift import read_sifted, sift, sifted_file
@@ -325,3 +325,9 @@ def test_a_broken_archive_is_passed_over_and_says_so(tmp_path):
 def _records(path: Path):
     with lzma.open(path, "rt") as lines:
         return [json.loads(line) for line in lines]
+
+
+def test_what_formats_are_measured_on_is_no_package_of_the_corpus():
+    from training.crossentropy import PACKAGES
+
+    assert not {normal(name) for name in PACKAGES} & {release.package for release in read_manifest()}

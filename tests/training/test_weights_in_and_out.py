@@ -15,8 +15,8 @@ from training.architecture import CONFIG, MASK, backbone_of, published, shape_of
 from training.average import average
 from training.base import base_weights, half_rotation, published_name, tokenizer_json
 from training.gguf import Gguf
-from training.pieces import LIST, Weights, read_pieces, round8, write_pieces
-from training.quantise import bits_of, read_weights
+from training.pieces import LIST, Weights, read_pieces, read_weights, round8, write_pieces
+from training.quantise import bits_of
 
 from training import checkpoint, loads
 
