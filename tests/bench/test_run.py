@@ -13,10 +13,9 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-import pieces
 import pytest
-from pieces import bench, mark, parse, task_set, tasks
 
+import pieces
 from calipers.bench.answer import identity, records
 from calipers.bench.memory import Memory
 from calipers.bench.records import MANIFEST, RECORDS, Run
@@ -26,6 +25,7 @@ from calipers.errors import ArgumentError, BiasError, ContextError, TargetError
 from calipers.models.load import load
 from calipers.tasks import content_digest
 from helpers import checkpoint
+from pieces import bench, mark, parse, task_set, tasks
 from pretend import Chaotic
 
 FEW = task_set(tasks(4))

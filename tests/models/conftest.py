@@ -1,13 +1,23 @@
 """Parity checkpoints loaded once for all tests that only read them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import pytest
 
+from calipers.models import transformer
 from calipers.models.load import load
 from calipers.models.transformer import TransformerModel
 from helpers import checkpoint
+
+
+@pytest.fixture(autouse=True, scope="module")
+def exact() -> Iterator[None]:
+    """Forwards as wide as their longest row, so that tests can say what is batched; one test has the CPU's widths."""
+    grains = dict(transformer._GRAIN)
+    transformer._GRAIN.clear()
+    yield
+    transformer._GRAIN.update(grains)
 
 
 @pytest.fixture(scope="session")

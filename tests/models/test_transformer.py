@@ -8,6 +8,7 @@ import torch
 
 from calipers.canvas import MASK, Canvas
 from calipers.errors import ContextError, ModelError, OutOfMemory
+from calipers.models import transformer
 from calipers.models.base import MaskModel, Query
 from calipers.models.card import Card
 from calipers.models.config import Config
@@ -202,6 +203,22 @@ def test_bare_and_opened_rows_of_one_batch_are_what_they_are_alone(dream):
     assert shapes == [(3, 18)]
     for got, row in zip(together, rows, strict=True):
         close(got, predict(model, row)[0])
+
+
+def test_on_a_cpu_forwards_come_in_few_shapes_and_answer_the_same(dream, monkeypatch):
+    plain = load(str(dream), device="cpu", dtype="float32")
+    monkeypatch.setitem(transformer._GRAIN, "cpu", 32)
+    model = load(str(dream), device="cpu", dtype="float32")
+    canvases = [canvas(ids(left), hole, ids(right)) for left in (0, 7, 40) for hole in (1, 5) for right in (0, 20)]
+    with forwards(model) as shapes:
+        together = predict(model, *canvases)
+        alone = [predict(model, one)[0] for one in canvases]
+    assert {width % 32 for _, width in shapes} == {0}
+    assert max(rows for rows, _ in shapes) > 4  # like widths still share a forward
+    for row, one, want in zip(together, alone, predict(plain, *canvases), strict=True):
+        assert row.shape == want.shape
+        close(row, want)
+        close(one, want)
 
 
 def test_a_shifted_model_that_never_opens_is_refused(dream):

@@ -164,7 +164,9 @@ class Bench:
         # The longest first, so that no long one is left alone at the end; all are encoded before the first is asked,
         # so that one that does not fit costs no work.
         ordered = sorted(tasks, key=lambda task: len(task.prefix) + len(task.suffix), reverse=True)
-        jobs = [job(task, model, memory.of(task), methods(task), ROOM, _saver(memory, task), wanted) for task in ordered]
+        jobs = [
+            job(task, model, memory.of(task), methods(task), ROOM, _saver(memory, task), wanted) for task in ordered
+        ]
         began = time.perf_counter()
         session = self._session(len(tasks)) | {"device": model.device, "machine": machine(model.device)}
         with memory.open(self._head(model)), Journal(self.folder / ASKED) as sessions:

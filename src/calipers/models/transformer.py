@@ -26,6 +26,9 @@ _TOKENS = {"cpu": 2048, "cuda": 65536, "mps": 8192}
 _LOGIT_BYTES = {"cpu": 1 << 28, "cuda": 1 << 31, "mps": 1 << 29}
 # Rows are right-padded to the longest of their batch; more padding than this starts a new batch.
 _WASTE = 1.15
+# On a CPU code is generated for every new shape, and kept (docs/decisions.md has figures): so the width of a forward is
+# a multiple of this there, and the number of positions unembedded one of half of it.
+_GRAIN = {"cpu": 32}
 
 
 class TransformerModel:
@@ -63,6 +66,7 @@ class TransformerModel:
         self.never = self._indices(forbidden - self._controls)
         self._rarely = self._indices(self._controls)
         self._tokens = _TOKENS.get(self.where.type, 2048)
+        self._grain = _GRAIN.get(self.where.type, 1)
         self._logits = _LOGIT_BYTES.get(self.where.type, 1 << 28) // (4 * size)
 
     @property
@@ -128,8 +132,9 @@ class TransformerModel:
         """Where the batch that begins at `start` ends."""
         longest = real = asked = 0
         for at in range(start, len(rows)):
-            longest = max(longest, len(rows[at][0]))
-            real += len(rows[at][0])
+            width = _up(len(rows[at][0]), self._grain)
+            longest = max(longest, width)
+            real += width
             asked += len(queries[at].positions)
             padded = longest * (at - start + 1)
             if at > start and (padded > min(self._tokens, _WASTE * real) or asked > self._logits):
@@ -151,7 +156,7 @@ class TransformerModel:
                     "lower context or max_length, use dtype bfloat16, or a device with more memory."
                 ) from None
         half = len(rows) // 2
-        self._tokens = max(len(row[0]) for row in rows) * half
+        self._tokens = _up(max(len(row[0]) for row in rows), self._grain) * half
         return [
             *self._forward(queries[:half], rows[:half], looks[:half]),
             *self._forward(queries[half:], rows[half:], looks[half:]),
@@ -161,7 +166,7 @@ class TransformerModel:
     def _compute(
         self, queries: Sequence[Query], rows: Sequence[tuple[list[int], int]], looks: Sequence[Look | None]
     ) -> _Answers:
-        width = max(len(ids) for ids, _ in rows)
+        width = _up(max(len(ids) for ids, _ in rows), self._grain)
         padding = self._mask_id  # never attended to
         ids = self._send([row + [padding] * (width - len(row)) for row, _ in rows])
         keep = None
@@ -173,7 +178,8 @@ class TransformerModel:
             for at, (query, (_, moved)) in enumerate(zip(queries, rows, strict=True))
             for position in query.positions
         ]
-        logits = self.backbone(ids, keep, self._send(wanted)).float()
+        spare = _up(len(wanted), max(1, self._grain // 2)) - len(wanted)
+        logits = self.backbone(ids, keep, self._send(wanted + [0] * spare))[: len(wanted)].float()
         logits[:, self.never] = -torch.inf
         parts = list(torch.split(logits, [len(query.positions) for query in queries]))
         for query, part in zip(queries, parts, strict=True):
@@ -222,6 +228,11 @@ def _first_id(known: int | None, config: Config, *keys: str) -> int | None:
         if isinstance(value, int):
             return value
     return None
+
+
+def _up(size: int, grain: int) -> int:
+    """The next multiple of `grain`."""
+    return -(-size // grain) * grain
 
 
 def _is_memory(failure: BaseException) -> bool:
