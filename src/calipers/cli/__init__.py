@@ -60,7 +60,7 @@ def cli() -> None:
 def main() -> None:
     """The entry point: run, and turn errors that are meant for people into one line and an exit code."""
     # torch's threads meet at every step, and by default whoever waits spins: beside another busy process that takes
-    # the core from the one waited for (docs/decisions.md has figures). It is read once, when torch is loaded, hence here.
+    # the core from the one waited for (docs/decisions.md has figures). It is read once, as torch is loaded, hence here.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         code = cli.main(prog_name="calipers", standalone_mode=False)
