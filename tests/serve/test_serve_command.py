@@ -79,6 +79,7 @@ def refused(*arguments, **environment):
 def test_it_says_where_it_listens_and_what_an_editor_needs(folder):
     with serving(folder) as server:
         said = "".join(server.said)
+        assert f"playground     {server.url}/\n" in said
         assert f"'endpoint_fim': '{server.url}/infill'" in said
         assert f'"llama-vscode.endpoint": "{server.url}"' in said
 

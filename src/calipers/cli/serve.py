@@ -154,6 +154,7 @@ def _tell(values: dict[str, Any], port: int) -> None:
     host = f"[{values['host']}]" if ":" in values["host"] else values["host"]
     address = f"http://{host}:{port}"
     click.echo(f"calipers serves {values['model']} at {address} (Ctrl-C ends it)", err=True)
+    click.echo(f"  playground     {address}/", err=True)
     click.echo(f"  llama.vim      let g:llama_config = {{'endpoint_fim': '{address}/infill'}}", err=True)
     click.echo(f'  llama.vscode   "llama-vscode.endpoint": "{address}"', err=True)
     click.echo(f'  openai         OpenAI(base_url="{address}/v1", api_key=…).completions.create(suffix=…)', err=True)
