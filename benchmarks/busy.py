@@ -1,4 +1,4 @@
-"""A fill on an idle machine and on a busy one, with torch's threads waiting as they do by default and passively.
+"""A fill on an idle machine and on a busy one, by how torch's threads wait for one another.
 
     python benchmarks/busy.py                    processes beside it: none, one, two
     python benchmarks/busy.py --beside 0 4
@@ -18,8 +18,12 @@ from statistics import median
 
 from calipers.provenance import commit, invocation, machine
 
-# OpenMP reads it when torch is loaded; "" leaves it alone.
-POLICIES = {"default": "", "passive": "passive"}
+# What GNU's OpenMP reads when torch is loaded. The command takes "brief".
+POLICIES: dict[str, dict[str, str]] = {
+    "default": {},
+    "brief": {"GOMP_SPINCOUNT": "1000"},
+    "passive": {"OMP_WAIT_POLICY": "passive"},
+}
 _FILL = """
 import time, calipers
 infiller = calipers.Infiller("calipers-135m")
@@ -32,11 +36,10 @@ print((time.perf_counter() - started) / 3)
 """
 
 
-def fill(policy: str) -> float:
+def fill(policy: dict[str, str]) -> float:
     """Seconds of a fill in a process of its own."""
-    clean = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
-    env = clean | ({"OMP_WAIT_POLICY": policy} if policy else {})
-    run = subprocess.run([sys.executable, "-c", _FILL], env=env, capture_output=True, text=True, check=True)
+    clean = {name: value for name, value in os.environ.items() if name not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")}
+    run = subprocess.run([sys.executable, "-c", _FILL], env=clean | policy, capture_output=True, text=True, check=True)
     return float(run.stdout)
 
 
@@ -60,14 +63,13 @@ def main() -> None:
     parser.add_argument("--beside", type=int, nargs="+", default=[0, 1, 2], help="busy processes beside it")
     parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()
-    print(f"{'beside':>7} {'default':>9} {'passive':>9}  ratio   seconds a fill, median of {args.repeats} (worst)")
+    print(
+        f"{'beside':>7}" + "".join(f"{name:>9}{'worst':>7}" for name in POLICIES), " seconds a fill, median and worst"
+    )
     for beside in args.beside:
-        found = measure(beside, args.repeats)
-        middle = {name: median(some) for name, some in found.items()}
-        worst = ", ".join(f"{name} {max(some):.2f}" for name, some in found.items())
-        ratio = middle["default"] / middle["passive"]
-        print(f"{beside:>7} {middle['default']:>9.2f} {middle['passive']:>9.2f} {ratio:>6.2f}   ({worst})", flush=True)
-    print(f"machine: {machine('cpu')}\ncommit: {commit()}\ncommand: python {invocation()}")
+        found = measure(beside, args.repeats).values()
+        print(f"{beside:>7}" + "".join(f"{median(some):>9.2f}{max(some):>7.2f}" for some in found), flush=True)
+    print(f"machine: {machine('cpu')}\ncommit: {commit()}\ncommand: python benchmarks/{invocation()}")
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def main() -> None:
     print(" grain   MiB loaded   after one round   after two   s, first sight   s, second")
     for grain in GRAINS:
         command = [sys.executable, __file__, "--grain", str(grain), "--widths", str(args.widths)]
-        env = os.environ | {"OMP_WAIT_POLICY": "passive"}
+        env = os.environ | {"GOMP_SPINCOUNT": "1000"}
         run = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
         loaded, one, first, two, second = map(float, run.stdout.split())
         print(f"{grain:>6} {loaded:>12.0f} {one:>17.0f} {two:>11.0f} {first:>16.1f} {second:>11.1f}", flush=True)

@@ -70,19 +70,19 @@ print([name for name in calipers.__all__ if type(getattr(calipers, name)).__name
     )
 
 
-@pytest.mark.parametrize(("given", "found"), [("", "passive"), ("active", "active")])
-def test_the_command_s_threads_wait_passively_unless_told_otherwise(given, found):
+@pytest.mark.parametrize(("given", "found"), [("", "1000"), ("7", "7")])
+def test_the_command_s_threads_spin_briefly_unless_told_otherwise(given, found):
     code = """
 import os, sys
 from calipers.cli import main
-os.environ.pop("OMP_WAIT_POLICY", None)
+os.environ.pop("GOMP_SPINCOUNT", None)
 if sys.argv[1]:
-    os.environ["OMP_WAIT_POLICY"] = sys.argv[1]
+    os.environ["GOMP_SPINCOUNT"] = sys.argv[1]
 sys.argv = ["calipers", "--version"]
 try:
     main()
 except SystemExit:
-    print(os.environ["OMP_WAIT_POLICY"], "torch" in sys.modules)
+    print(os.environ["GOMP_SPINCOUNT"], "torch" in sys.modules)
 """
     # Once torch is loaded it would have no effect.
     assert python(code, given).split()[-2:] == [found, "False"]

@@ -59,9 +59,9 @@ def cli() -> None:
 
 def main() -> None:
     """The entry point: run, and turn errors that are meant for people into one line and an exit code."""
-    # torch's threads meet at every step, and by default whoever waits spins: beside another busy process that takes
-    # the core from the one waited for (docs/decisions.md has figures). It is read once, as torch is loaded, hence here.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    # torch's threads meet at every step, and whoever waits spins: beside another busy process that takes the core from
+    # the one waited for, so here they spin briefly (docs/decisions.md has figures). Read once, as torch is loaded.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         code = cli.main(prog_name="calipers", standalone_mode=False)
     except click.exceptions.Abort as stopped:
