@@ -39,6 +39,18 @@ def runs_option(function: F) -> F:
     )(function)
 
 
+def format_option(function: F) -> F:
+    """In which form tables are printed."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(["terminal", "markdown", "latex", "csv"]),
+        default="terminal",
+        show_default=True,
+        help="How tables are printed.",
+    )(function)
+
+
 def bench_options(function: F) -> F:
     """How a bench runs."""
     return _stack(

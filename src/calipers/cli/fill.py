@@ -13,11 +13,8 @@ from calipers.cli.options import (
     Source,
     build_infiller,
     build_search,
-    decode_options,
-    model_options,
+    filling_options,
     read_source,
-    reading_options,
-    search_options,
     text_options,
 )
 from calipers.errors import TargetError
@@ -36,18 +33,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="Tokens of the hole, if you know (once, or once a hole). Default: measured.",
 )
-@search_options("climb", 64)
-@click.option(
-    "--empty", is_flag=True, help="Allow the answer that nothing belongs in a hole. Default: at least one token."
-)
-@click.option(
-    "--trim-echo",
-    is_flag=True,
-    help="Cut the end of a fill that repeats the beginning of the text after it. Default: off.",
-)
-@decode_options
-@reading_options
-@model_options
+@filling_options
 @click.option("--only", is_flag=True, help="Print the fill alone. Default: the whole text.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything about the fill as JSON. Default: off.")
 @click.option("--diff", is_flag=True, help="Print a unified diff of the file instead of its text. Default: off.")

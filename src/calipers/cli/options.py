@@ -186,6 +186,26 @@ def read_source(values: Values) -> Source:
     return Source(place.template(text, marker), text, place.path)
 
 
+def filling_options(function: F) -> F:
+    """All that says how a hole is filled: what `fill` and `serve` share."""
+    return _stack(
+        search_options("climb", 64),
+        click.option(
+            "--empty",
+            is_flag=True,
+            help="Allow the answer that nothing belongs in a hole. Default: at least one token.",
+        ),
+        click.option(
+            "--trim-echo",
+            is_flag=True,
+            help="Cut the end of a fill that repeats the beginning of the text after it. Default: off.",
+        ),
+        decode_options,
+        reading_options,
+        model_options,
+    )(function)
+
+
 def build_search(values: Values, holes: int = 1) -> list[Search]:
     """One search a hole."""
     lengths = values.get("length") or ()

@@ -7,20 +7,13 @@ from pathlib import Path
 
 import click
 
-from calipers.cli.bench import RUNS, show
+from calipers.cli.bench import RUNS, format_option, show
 from calipers.errors import TargetError
 
 
 @click.command("report", short_help="Tables of what was evaluated.")
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["terminal", "markdown", "latex", "csv"]),
-    default="terminal",
-    show_default=True,
-    help="How the table is printed.",
-)
+@format_option
 @click.option("--compare", is_flag=True, help="Compare two runs task by task: RUNS are their two folders.")
 def command(runs: tuple[Path, ...], form: str, compare: bool) -> None:
     """Tables of the records below RUNS (default: runs), with 95 % bootstrap intervals.

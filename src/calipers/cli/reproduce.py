@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calipers.cli.bench import Opener, bench_options, say, show, watching
+from calipers.cli.bench import Opener, bench_options, format_option, say, show, watching
 from calipers.errors import TargetError
 from calipers.experiments import NAMES
 
@@ -33,14 +33,7 @@ _EPILOG = "\b\nNAME is one of\n" + "\n".join(f"  {name:9} {what}" for name, what
     "--own-bias",
     help="The bias fitted for this model, a row beside the paper's. Default: the one that ships with it, if any.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["terminal", "markdown", "latex", "csv"]),
-    default="terminal",
-    show_default=True,
-    help="How tables are printed.",
-)
+@format_option
 @click.option(
     "-o",
     "--output",

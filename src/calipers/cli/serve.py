@@ -13,10 +13,7 @@ from calipers.cli.options import (
     build_infiller,
     build_search,
     check_decoder,
-    decode_options,
-    model_options,
-    reading_options,
-    search_options,
+    filling_options,
 )
 from calipers.errors import MissingExtra, TargetError
 
@@ -71,18 +68,7 @@ _KEY, _KEYS = "CALIPERS_API_KEY", "CALIPERS_API_KEYS"
     help="Seconds to finish what was accepted when the server is told to end.",
 )
 @click.option("--log-prompts", is_flag=True, help="Log what was asked, users' text included. Default: never.")
-@search_options("climb", 64)
-@click.option(
-    "--empty", is_flag=True, help="Allow the answer that nothing belongs in a hole. Default: at least one token."
-)
-@click.option(
-    "--trim-echo",
-    is_flag=True,
-    help="Cut the end of a fill that repeats the beginning of the text after it. Default: off.",
-)
-@decode_options
-@reading_options
-@model_options
+@filling_options
 @click.option("-q", "--quiet", is_flag=True, help="No log of requests. Default: one line each, without their text.")
 def command(**values: Any) -> None:
     """Serve fills over HTTP: llama.cpp's /infill, OpenAI's /v1/completions, and our own /v1/fill.
