@@ -17,7 +17,7 @@ from pathlib import Path
 
 from calipers.provenance import commit, invocation, machine
 
-GRAINS = (1, 32)
+GRAINS = (1, 16, 32)
 
 
 def resident() -> float:

@@ -28,7 +28,7 @@ _LOGIT_BYTES = {"cpu": 1 << 28, "cuda": 1 << 31, "mps": 1 << 29}
 _WASTE = 1.15
 # On a CPU code is generated for every new shape, and kept (docs/decisions.md has figures): so the width of a forward is
 # a multiple of this there, and the number of positions unembedded one of half of it.
-_GRAIN = {"cpu": 32}
+_GRAIN = {"cpu": 16}
 
 
 class TransformerModel:
