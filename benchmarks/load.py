@@ -201,8 +201,9 @@ async def _killed(server: Served, clients: int, seed: str, moment: float) -> dic
         "moment": moment,
         "under_way": len(under_way),
         "answered": sum(answer.status == 200 for answer in answers),
-        "dropped": sum(answer.status != 200 for answer in answers),
-        "turned_away": turned_away.count(503),
+        # A key pressed while the signal is on its way is answered at the door: it was never accepted.
+        "dropped": sum(answer.status != 200 and not answer.refused for answer in answers),
+        "turned_away": turned_away.count(503) + sum(answer.refused for answer in answers),
         "late": turned_away.count(200),
         "exit_code": server.process.wait(30),
         "seconds": time.monotonic() - started,

@@ -82,11 +82,15 @@ def _seconds(lot: random.Random, mean: float, deviation: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back: an HTTP status (0: nothing, the line broke), after how long, with how many tokens."""
+    """What came back: an HTTP status (0: nothing, the line broke), after how long, with how many tokens.
+
+    refused   told at the door that the server is ending: never accepted, so not dropped
+    """
 
     status: int
     seconds: float
     tokens: int = 0
+    refused: bool = False
 
 
 @dataclass(slots=True)
@@ -162,7 +166,8 @@ def _read(came: bytes, seconds: float) -> Answer:
         status, answer = int(head.split(b" ", 2)[1]), json.loads(content)
     except (ValueError, IndexError):
         return Answer(0, seconds)  # it broke off
-    return Answer(status, seconds, answer.get("timings/predicted_n", 0) if status == 200 else 0)
+    refused = status == 503 and b"is shutting down" in content
+    return Answer(status, seconds, answer.get("timings/predicted_n", 0) if status == 200 else 0, refused)
 
 
 @dataclass(slots=True)
