@@ -81,12 +81,13 @@ def look_of(model: MaskModel) -> Look:
 def begin(task: Task, model: MaskModel, known: Known, longest: int) -> Canvas:
     """The canvas of a task, cropped with room for `longest` and for its true answer, whatever method asks."""
     oracle_length = len(model.encode(task.answer))
-    if max(longest, oracle_length) >= model.context:
+    hole = max(longest, oracle_length)
+    if hole >= model.context:
         raise ContextError(
-            f"task {task.id!r} needs a hole of {max(longest, oracle_length)} tokens (its answer has {oracle_length}), "
+            f"task {task.id!r} needs a hole of {hole} tokens (its answer has {oracle_length}), "
             f"and {model.card.name} reads {model.context}; leave the task out, or take a model that reads more."
         )
-    canvas = encode(Template.around(task.prefix, task.suffix), model, [max(longest, oracle_length)])
+    canvas = encode(Template.around(task.prefix, task.suffix), model, [hole])
     known.facts = Facts(oracle_length, len(canvas), sum(canvas.cropped))
     return canvas
 
