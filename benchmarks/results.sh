@@ -2,6 +2,8 @@
 # Everything in docs/results/bench, for one model: the paper's tables and figures, and what came after.
 #   benchmarks/results.sh RUNS OUT [options of `calipers reproduce`, for example --model llada-8b-base --compile]
 #   DATA     folder of stories.jsonl.gz, abstracts.jsonl.gz, reviews.jsonl.gz and the random-span files
+#   ONLY     one of single, multi, daedal, spans, text, tables (default: all of them)
+#   OWN      the name of a bias of the model's own, to be tried beside the paper's (default: none)
 #   CALIPERS the command (default: calipers)
 # Killed, it goes on where it was when it is started again.
 set -euo pipefail
@@ -22,25 +24,25 @@ if [ -n "${OWN:-}" ]; then
   single+=($(starts "cal:@,bias=$OWN") -m "exhaustive,bias=$OWN")
   multi+=($(starts "cal:@,bias=$OWN"))
 fi
-part=${PART:-all}
-if [ "$part" = all ] || [ "$part" = single ]; then
+only=${ONLY:-all}
+if [ "$only" = all ] || [ "$only" = single ]; then
   "$calipers" eval humaneval-single-line "${single[@]}" --bias paper --runs "$runs" "$@"
   "$calipers" eval humaneval-single-line --split all -m oracle $(starts fixed:@) --runs "$runs" "$@"
 fi
-if [ "$part" = all ] || [ "$part" = multi ]; then
+if [ "$only" = all ] || [ "$only" = multi ]; then
   "$calipers" eval humaneval-multi-line "${multi[@]}" --bias paper --runs "$runs" "$@"
 fi
-if [ "$part" = all ] || [ "$part" = daedal ]; then
+if [ "$only" = all ] || [ "$only" = daedal ]; then
   "$calipers" eval humaneval-multi-line $(starts daedal:@) --runs "$runs" "$@"
 fi
-if [ "$part" = all ] || [ "$part" = spans ]; then
+if [ "$only" = all ] || [ "$only" = spans ]; then
   for set in humaneval-random-span-light humaneval-random-span; do
     file=$DATA/HumanEval-RandomSpanInfilling${set#humaneval-random-span}.jsonl.gz
     "$calipers" eval $set --data "${file/-light/Light}" -m oracle -m fixed:8 -m fixed:16 -m cal:8 -m cal:16 \
       --bias paper --runs "$runs" "$@"
   done
 fi
-if [ "$part" = all ] || [ "$part" = text ]; then
+if [ "$only" = all ] || [ "$only" = text ]; then
   for set in stories abstracts reviews; do
     methods=(-m oracle -m exhaustive -m regression)
     for n in 2 4 8; do methods+=(-m fixed:$n -m cal:$n); done
@@ -52,7 +54,7 @@ if [ "$part" = all ] || [ "$part" = text ]; then
     "$calipers" eval $set --data "$DATA/$set.jsonl.gz" "${methods[@]}" --bias paper --runs "$runs" "$@"
   done
 fi
-if [ "$part" = all ] || [ "$part" = tables ]; then
+if [ "$only" = all ] || [ "$only" = tables ]; then
   for name in figure2a figure2b table1 table2 table3 table4 table5 table6 table7 table8 table9 figure1 figure4 beyond; do
     "$calipers" reproduce $name "${data[@]}" --runs "$runs" -o "$out" "$@"
   done

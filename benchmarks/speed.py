@@ -14,11 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import random
-import shlex
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -43,6 +39,7 @@ from calipers.models.load import pick_device, pick_dtype
 from calipers.models.tokenizer import Tokenizer
 from calipers.models.transformer import TransformerModel
 from calipers.models.weights import random_weights
+from calipers.provenance import commit, invocation, machine, memory_peak
 from calipers.search import HillClimb
 
 SHAPES = {
@@ -192,7 +189,7 @@ def compare(model: TransformerModel, search: HillClimb, args: argparse.Namespace
     return rows
 
 
-def machine(model: TransformerModel) -> dict[str, Any]:
+def about(model: TransformerModel) -> dict[str, Any]:
     """Where and with what this ran."""
     here: dict[str, Any] = {
         "model": model.card.name,
@@ -200,27 +197,11 @@ def machine(model: TransformerModel) -> dict[str, Any]:
         "device": model.device,
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
-        "processor": _processor(),
-        "commit": _commit(),
-        "command": shlex.join(["python", *sys.argv]),
+        "machine": machine(model.device),
+        "commit": commit(),
+        "command": invocation(),
     }
-    if model.where.type == "cuda":
-        here["gpu"] = torch.cuda.get_device_name()
-        here["gpu_peak_gib"] = round(torch.cuda.max_memory_allocated() / 2**30, 2)
-    return here
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor()
-
-
-def _commit() -> str:
-    done = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    return here | memory_peak(model.device)
 
 
 def main() -> None:
@@ -242,10 +223,10 @@ def main() -> None:
     search = HillClimb(args.init)
     ours(model, search, canvas_of(model, 32, args.shape is None))  # warm up
     rows = compare(model, search, args)
-    about = machine(model)
-    print("\n".join(f"{key}: {value}" for key, value in about.items()))
+    made = about(model)
+    print("\n".join(f"{key}: {value}" for key, value in made.items()))
     if args.json:
-        args.json.write_text(json.dumps({"machine": about, "rows": rows}, indent=1) + "\n")
+        args.json.write_text(json.dumps({"about": made, "rows": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -70,6 +70,16 @@ def test_a_package_installed_in_another_project_does_not_claim_that_projects_com
     assert said_in(packages) == ""
 
 
+def test_a_copy_without_git_says_what_it_is_told_and_a_checkout_does_not(tmp_path, monkeypatch):
+    monkeypatch.setenv("CALIPERS_COMMIT", "0123456789")
+    source = copy(tmp_path / "src" / "calipers")
+    assert said_in(source) == "0123456789"
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "x")
+    assert git(tmp_path, "rev-parse", "HEAD").startswith(said_in(source))
+
+
 def test_no_git_is_no_error(monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert provenance.commit() == ""

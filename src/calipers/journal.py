@@ -5,7 +5,8 @@ drops a torn last line, and opening to append cuts it off; any other line that i
 that somebody else wrote here, which is an error. Only one process appends at a time.
 
 Results are kept compressed, `lines.jsonl.gz` for `lines.jsonl`; what is appended later stands in the
-plain file beside it, and `read_kept` reads both.
+plain file beside it, and so does what others write for their share of the work, `lines-2-of-8.jsonl`;
+`read_kept` reads all of them.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def read_kept(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines that are kept compressed beside a file, and then its own."""
-    yield from read_lines(packed(path))
-    yield from read_lines(path)
+    """The lines that are kept compressed beside a file, then its own, then those of shares of the work."""
+    for file in _kept(path):
+        yield from read_lines(file)
 
 
 def sizes(path: Path) -> tuple[int, ...]:
     """How large what `read_kept` reads is: it only grows, so this tells whether somebody has written."""
-    return tuple(file.stat().st_size if file.exists() else 0 for file in (packed(path), path))
+    return tuple(file.stat().st_size if file.exists() else 0 for file in _kept(path))
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -117,6 +118,12 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _kept(path: Path) -> list[Path]:
+    shares = path.parent.glob(f"{path.stem}-*-of-*{path.suffix}*")
+    names = {path.name, *(share.name.removesuffix(".gz") for share in shares)}
+    return [file for name in sorted(names) for file in (packed(path.with_name(name)), path.with_name(name))]
 
 
 def _values(path: Path, number: int, line: bytes) -> dict[str, Any]:

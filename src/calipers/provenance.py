@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shlex
 import subprocess
@@ -22,11 +23,14 @@ def invocation() -> str:
 
 
 def commit() -> str:
-    """The commit of the checkout this package runs from, marked if it was changed; empty outside one."""
+    """The commit of the checkout this package runs from, marked if it was changed; empty outside one.
+
+    A copy that left its .git behind is told by CALIPERS_COMMIT which commit it is of.
+    """
     here = Path(__file__).parent
     # ROOT/src/calipers; an installed package may lie within a checkout of something else.
     if not (here.parents[1] / ".git").exists():
-        return ""
+        return os.environ.get("CALIPERS_COMMIT", "")
     ask = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
     try:
         return subprocess.run(ask, capture_output=True, text=True, check=True, timeout=10).stdout.strip()

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias
 
+from calipers.bench.part import Part
 from calipers.decode import Decoder
 from calipers.errors import TargetError
 from calipers.journal import Journal, read_kept, read_object, sizes
@@ -63,7 +64,7 @@ def key(length: int, decoder: Decoder, seed: int) -> FillKey:
 
 
 class Memory:
-    """The memory of a set of tasks in a folder; several may read it, one at a time writes."""
+    """The memory of a set of tasks in a folder; several may read it, one at a time writes it, or a part of it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -83,8 +84,8 @@ class Memory:
         """One task's memory, empty if nothing is known."""
         return self.known.setdefault(_digest(task), Known())
 
-    def open(self, head: Mapping[str, Any]) -> Memory:
-        """Make ready to save; refuse if what is there was made with something else."""
+    def open(self, head: Mapping[str, Any], part: Part | None = None) -> Memory:
+        """Make ready to save, a part into a file of its own; refuse if what is there was made with something else."""
         there = self.head
         if there is not None and there != head:
             other = {k: (there.get(k), head.get(k)) for k in {*there, *head} if there.get(k) != head.get(k)}
@@ -93,8 +94,9 @@ class Memory:
                 + "; ".join(f"{k} was {was!r} and is {now!r}" for k, (was, now) in sorted(other.items()))
                 + "); name another folder with --runs."
             )
-        self._journal = Journal(self.folder / LINES)
-        if sizes(self.folder / LINES) != self._read:  # another process has written since
+        lines = self.folder / LINES
+        self._journal = Journal(part.file(lines) if part else lines)
+        if sizes(lines) != self._read:  # another process has written since
             self._read = self._load()
         if there is None:
             write_atomically(self.folder / HEAD, json.dumps(head, indent=1) + "\n")

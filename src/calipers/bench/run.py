@@ -1,7 +1,8 @@
 """A run is (task set, model, method) → records, one an answer, and a manifest that says how they were made.
 
     RUNS/MODEL@REVISION/SET/model.json        what the memory was made with
-                            memory.jsonl      what the model said (see `memory`), shared by all methods
+                            memory.jsonl      what the model said (see `memory`), shared by all methods;
+                                              memory-2-of-8.jsonl what it said to one of several processes
                             asked.jsonl       who asked, with what, when
                             verdicts.jsonl    what happened to every program that was run
                             METHOD/manifest.json, METHOD/records.jsonl
@@ -28,6 +29,7 @@ from calipers.bench.answer import Record, job, records
 from calipers.bench.grade import Grader, program
 from calipers.bench.memory import Facts, Known, Memory
 from calipers.bench.method import Method
+from calipers.bench.part import Part
 from calipers.bench.records import MANIFEST, RECORDS, Run
 from calipers.bench.sandbox import Verdict
 from calipers.bench.scores import exact, score_text
@@ -100,9 +102,9 @@ class Bench:
             self._grade(missing, runs)
         return {method.name: runs[method.name].of(self.tasks.tasks) for method in methods}
 
-    def ask(self, methods: Sequence[Method]) -> None:
-        """Only ask the model what these methods lack; `answer` then grades it, here or on another machine."""
-        self._ask_for(self._missing(methods)[1])
+    def ask(self, methods: Sequence[Method], part: Part | None = None) -> None:
+        """Only ask the model what these methods lack, or a part of it; `answer` then grades it, here or elsewhere."""
+        self._ask_for(self._missing(methods)[1], part)
 
     def _missing(self, methods: Sequence[Method]) -> tuple[dict[str, Run], list[tuple[Method, list[Task]]]]:
         """The runs, and the tasks that each method lacks; refused what must not or cannot be run."""
@@ -130,14 +132,15 @@ class Bench:
                 missing.append((method, tasks))
         return runs, missing
 
-    def _ask_for(self, missing: Sequence[tuple[Method, list[Task]]]) -> None:
-        """Ask the model what the memory lacks of these."""
+    def _ask_for(self, missing: Sequence[tuple[Method, list[Task]]], part: Part | None = None) -> None:
+        """Ask the model what the memory lacks of these, or a part of it."""
         wanting: dict[str, list[Method]] = {}
         for method, tasks in missing:
             for task in tasks:
                 if records(task, method, self.memory.of(task)) is None:
                     wanting.setdefault(task.id, []).append(method)
-        self._ask([task for task in self.tasks.tasks if task.id in wanting], lambda task: wanting[task.id], _nothing)
+        mine = [task for place, task in enumerate(self.tasks.tasks) if part is None or part.has(place)]
+        self._ask([task for task in mine if task.id in wanting], lambda task: wanting[task.id], _nothing, part)
 
     def probe(self, wanted: Callable[[Facts], Iterable[int]]) -> list[tuple[Task, Known]]:
         """The memory of every task, with the lengths in it that `wanted` names for its facts."""
@@ -154,6 +157,7 @@ class Bench:
         tasks: Sequence[Task],
         methods: Callable[[Task], Sequence[Method]],
         wanted: Callable[[Facts], Iterable[int]],
+        part: Part | None = None,
     ) -> None:
         """Ask the model what the memory lacks of these tasks, the longest first, saving as it comes."""
         if not tasks:
@@ -169,7 +173,8 @@ class Bench:
         ]
         began = time.perf_counter()
         session = self._session(len(tasks)) | {"device": model.device, "machine": machine(model.device)}
-        with memory.open(self._head(model)), Journal(self.folder / ASKED) as sessions:
+        asked = self.folder / ASKED
+        with memory.open(self._head(model), part), Journal(part.file(asked) if part else asked) as sessions:
             sessions.append([session])
             self._watch("asking the model", 0, len(ordered))
             for done, _ in enumerate(_ends(drive(model, jobs, at_once)), 1):

@@ -35,6 +35,12 @@ _DEFAULT = "oracle, fixed and cal from each of the paper's starts"
     is_flag=True,
     help="Only ask the model; the same command without this grades it, anywhere. Default: off.",
 )
+@click.option(
+    "--part",
+    metavar="I/N",
+    help="Only ask, and only the I-th of N parts of the tasks: several processes or GPUs share a set so. "
+    "Default: all of them.",
+)
 @click.option("--bias", help="Length bias of every method that names none. Default: the model card's.")
 @bench_options
 def command(
@@ -43,6 +49,7 @@ def command(
     split: str,
     methods: tuple[str, ...],
     ask_only: bool,
+    part: str | None,
     bias: str | None,
     **values: Any,
 ) -> None:
@@ -63,9 +70,11 @@ def command(
     methods use what these have asked.
     """
     from calipers.bench.method import Method, Protocol
+    from calipers.bench.part import Part
     from calipers.bench.report import report
     from calipers.bench.sets import open_set
 
+    share = Part.parse(part) if part else None
     tasks = open_set(task_set, data, split)
     if values["limit"]:
         tasks = tasks.limit(values["limit"])
@@ -75,9 +84,10 @@ def command(
     parsed = [Method.parse(name, opener.card, protocol, bias) for name in names]
     with watching(values["quiet"]) as watch:
         bench = opener.bench(tasks, watch)
-        if ask_only:
-            bench.ask(parsed)
-            say("The model is asked; the same command without --ask-only grades what it said.")
+        if ask_only or share:
+            bench.ask(parsed, share)
+            kind = f"Part {share} is asked; once all are, the same command without --part" if share else ""
+            say(f"{kind or 'The model is asked; the same command without --ask-only'} grades what it said.")
             return
         answers = bench.answer(parsed)
     show(report(answers, f"{tasks.name} ({tasks.split}), {opener.label}"), "terminal")
