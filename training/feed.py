@@ -48,7 +48,7 @@ class Feed:
 
 def feeds(batch: Batch, rows: Rows, loss: Loss) -> Iterator[Feed]:
     """A batch in forwards, longest rows first."""
-    return (feed(bucket, rows, loss) for bucket in buckets(batch, rows.bucket, BOS))
+    return (feed(bucket, rows, loss) for bucket in buckets(batch, rows.bucket, BOS, rows.step))
 
 
 def feed(bucket: Bucket, rows: Rows, loss: Loss) -> Feed:

@@ -31,7 +31,7 @@ def held_batches(recipe: Recipe, count: int) -> dict[str, list[Batch]]:
     for source in recipe.sources:
         own = replace(
             recipe, sources=(source,), code=CODE, prose=PROSE, cut=Cut(full=1.0), seed=SEED,
-            lengths=(256, 512), shares=(0.5, 0.5), tokens=min(recipe.tokens, 65_536),
+            lengths=(256, 512), shares=(0.5, 0.5), tokens=min(recipe.tokens, 65_536), step=1,
         )  # fmt: skip
         try:
             maker = Maker(own, "held")
@@ -50,7 +50,7 @@ def held_losses(trainer: Trainer, batches: dict[str, list[Batch]], rows: Rows) -
     for name, own in batches.items():
         tally = Tally(trainer.device)
         for batch in own:
-            for feed in feeds(batch, rows, Loss()):
+            for feed in feeds(batch, replace(rows, step=1), Loss()):
                 here = feed.to(trainer.device)
                 tally.add(trainer.losses(here), here)
         found[name] = tally.read()

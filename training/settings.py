@@ -49,12 +49,17 @@ class Shards:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Batches: tokens a step, the rows' greatest lengths and how often each, padded tokens of one forward."""
+    """Batches: tokens a step, the rows' greatest lengths and how often each, padded tokens of one forward.
+
+    step    rows of 128 tokens and more are cut to multiples of this: no padding, and so no mask, which the faster
+            attention kernels do not take; 1: rows are as long as they are
+    """
 
     tokens: int = 131_072
     lengths: tuple[int, ...] = (256, 512)
     shares: tuple[float, ...] = (0.5, 0.5)
     bucket: int = 65_536
+    step: int = 1
     attend_padding: bool = False
 
 
@@ -81,8 +86,9 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Optimiser:
-    """AdamW; only the blocks' matrices decay."""
+    """AdamW, or Muon for the blocks' matrices and AdamW for the rest; only the blocks' matrices decay."""
 
+    kind: Literal["adamw", "muon"] = "adamw"
     betas: tuple[float, ...] = (0.9, 0.95)
     decay: float = 0.1
     clip: float = 1.0
@@ -174,7 +180,7 @@ class Run:
         tokenizer = str(data / self.tokenizer)
         return Recipe(
             tuple(sources), tokenizer, self.code, self.prose, self.cut, rows.lengths, rows.shares, rows.tokens,
-            begin=int(self.config["bos_token_id"]), seed=self.seed,
+            step=rows.step, begin=int(self.config["bos_token_id"]), seed=self.seed,
         )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from training import checkpoint
 from training.architecture import backbone_of, shape_of, weights_of
 from training.base import base_weights
 from training.feed import Feed
+from training.optimiser import optimiser_of
 from training.pieces import Weights, read_pieces
 from training.rounding import Rounder
 from training.settings import Run
@@ -53,7 +54,7 @@ class Trainer:
                 torch._dynamo.config.recompile_limit = _VARIANTS
                 self.backbone.compile_blocks()
                 self._losses = torch.compile(losses_of, dynamic=True)
-        self.optimiser = _optimiser(self.backbone, run, fused=self.device.type == "cuda")
+        self.optimiser = optimiser_of(self.backbone, run.optimiser, fused=self.device.type == "cuda")
         self.rounder = Rounder(self.backbone, run.rounding)
         self.mean: dict[str, Tensor] | None = None
         if state is not None:
@@ -65,8 +66,6 @@ class Trainer:
     def learn(self, feeds: Sequence[Feed], rate: float, rounded: bool, tally: Tally) -> Tensor:
         """One step over a batch; returns the gradient's norm, not waited for."""
         total = float(sum(feed.weights.sum() for feed in feeds))
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
         self.backbone.train()
         with self.rounder.rounded() if rounded else nullcontext():
             for feed in feeds:
@@ -75,8 +74,7 @@ class Trainer:
                 (losses * here.weights).sum().div(total).backward()  # type: ignore[no-untyped-call]
                 tally.add(losses, here)
         norm = nn.utils.clip_grad_norm_(self.backbone.parameters(), self.run.optimiser.clip)
-        self.optimiser.step()
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimiser.step(rate)
         self.step += 1
         if self.mean is not None and self.step % self.run.average.every == 0:
             self._average(self.mean)
@@ -183,14 +181,6 @@ class _swapped(AbstractContextManager[None]):
     def __exit__(self, *_: object) -> None:
         for name, p in self._model.named_parameters():
             p.copy_(self._kept[name])
-
-
-def _optimiser(model: nn.Module, run: Run, fused: bool) -> torch.optim.AdamW:
-    matrices = [p for name, p in model.named_parameters() if p.dim() == 2 and name.startswith("blocks")]
-    others = [p for name, p in model.named_parameters() if p.dim() != 2 or not name.startswith("blocks")]
-    groups = [{"params": matrices, "weight_decay": run.optimiser.decay}, {"params": others, "weight_decay": 0.0}]
-    o = run.optimiser
-    return torch.optim.AdamW(groups, lr=run.schedule.lr, betas=(o.betas[0], o.betas[1]), eps=o.eps, fused=fused)
 
 
 def _inside(folder: Path, path: str) -> Path:

@@ -8,8 +8,9 @@ import pytest
 import torch
 from passages import ROOT
 from training.architecture import CONFIG, shape_of
+from training.optimiser import optimiser_of
 from training.schedule import learning_rate, progress
-from training.settings import Rounding, Run, Schedule, build, read_run
+from training.settings import Optimiser, Rounding, Run, Schedule, build, read_run
 from training.trainer import losses_of
 
 from calipers.models import quant
@@ -95,6 +96,46 @@ def tiny():
         "num_key_value_heads": 1, "intermediate_size": 64, "vocab_size": 100,
     }  # fmt: skip
     return random_weights(shape_of(config), "cpu", torch.float32).requires_grad_(True)
+
+
+def step_of(model, optimiser, seed, rate=0.1):
+    lot = torch.Generator().manual_seed(seed)
+    for p in model.parameters():
+        p.grad = torch.randn(p.shape, generator=lot)
+    optimiser.step(rate)
+
+
+def test_muon_takes_steps_of_the_blocks_matrices_that_are_nearly_orthogonal_and_of_adamws_size():
+    model = tiny()
+    before = copy.deepcopy(dict(model.named_parameters()))
+    step_of(model, optimiser_of(model, Optimiser(kind="muon", decay=0.0), False), 0)
+    for name, p in model.named_parameters():
+        moved = (p - before[name]).detach()
+        if p.dim() == 2 and name.startswith("blocks"):
+            spread = torch.linalg.svdvals(moved)
+            # A square matrix of chance has a direction next to nothing, which five iterations do not lift.
+            assert spread.max() / spread.quantile(0.1) < 2
+            assert moved.square().mean().sqrt() == pytest.approx(0.1 * 0.2, rel=0.3)
+        else:
+            assert moved.abs().max() == pytest.approx(0.1, rel=1e-3)  # AdamW's first step
+        assert p.grad is None
+
+
+@pytest.mark.parametrize("kind", ["adamw", "muon"])
+def test_an_optimiser_read_back_goes_on_to_the_bit(kind):
+    settings = Optimiser(kind=kind)
+    one, other = tiny(), tiny()
+    alone, begun = optimiser_of(one, settings, False), optimiser_of(other, settings, False)
+    for seed in range(2):
+        step_of(one, alone, seed)
+        step_of(other, begun, seed)
+    again = optimiser_of(other, settings, False)
+    again.load_state_dict(copy.deepcopy(begun.state_dict()))
+    for seed in range(2, 4):
+        step_of(one, alone, seed)
+        step_of(other, again, seed)
+    for p, q in zip(one.parameters(), other.parameters(), strict=True):
+        assert torch.equal(p, q)
 
 
 def test_within_the_rounding_weights_are_rounded_and_gradients_reach_the_full_ones():

@@ -1,6 +1,7 @@
 """Rows and batches: the pieces are the text, targets are in holes, and a batch hangs on its number alone."""
 
 import random
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from passages import CODE, PROSE
 from training.architecture import BOS, MASK, SPECIAL
 from training.examples.batch import Batch, Maker, Recipe, Source, buckets
-from training.examples.row import KIND, Cut, choose, crop, make_row, tokens, window
+from training.examples.row import KIND, SHORT, Cut, choose, crop, fit, make_row, tokens, window
 from training.examples.shelf import Shelf, write_shelf
 from training.examples.spans import KINDS, Mix, draw
 from training.examples.stream import stream
@@ -95,6 +96,41 @@ def test_cropping_keeps_every_hole(kinds, room, seed):
     else:
         assert kept.stop - kept.start == min(len(array), room)
         assert (array[kept] > 0).sum() == len(holes) or not len(holes)
+
+
+@given(
+    st.lists(st.integers(0, 1), min_size=1, max_size=500), st.integers(16, 400), st.sampled_from([1, 32, 64]),
+    st.booleans(), st.integers(0, 99),
+)  # fmt: skip
+def test_fitted_rows_have_a_multiple_of_the_step_and_every_hole(kinds, length, step, at_end, seed):
+    array = np.array(kinds, np.uint8)
+    kept = fit(array, length, step, at_end, random.Random(seed))
+    if kept is None:
+        return
+    closed = at_end and kept.stop == len(array)
+    size, whole = 1 + kept.stop - kept.start + closed, 1 + len(array) + at_end
+    assert size <= length
+    assert array[kept].sum() == array.sum()
+    if min(whole, length) < SHORT:
+        assert size == min(whole, length)
+    else:
+        assert size % step == 0
+        assert min(whole, length) - size < step
+
+
+def test_rows_of_a_step_are_batched_without_padding_but_the_short_ones(recipe):
+    made = Maker(replace(recipe, lengths=(64, 320), tokens=16384, step=64)).batch(0)
+    found = list(buckets(made, 2048, BOS, 64))
+    assert sum(len(bucket.sizes) for bucket in found) == len(made.sizes)
+    widths = {bucket.ids.shape[1] for bucket in found if bucket.ids.shape[1] >= SHORT}
+    assert len(widths) > 2
+    for bucket in found:
+        assert bucket.ids.size <= 2048
+        if bucket.ids.shape[1] >= SHORT:
+            assert (bucket.sizes == bucket.ids.shape[1]).all()
+            assert bucket.ids.shape[1] % 64 == 0
+            assert feed(bucket, Rows(), Loss()).keep is None
+    assert min(made.sizes) < SHORT
 
 
 @given(st.lists(st.sampled_from([0, 1, 2]), min_size=1, max_size=80), st.integers(0, 999))

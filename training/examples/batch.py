@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calipers.models.tokenizer import Tokenizer
-from training.examples.row import Cut, Encode, Row, make_row
+from training.examples.row import SHORT, Cut, Encode, Row, make_row
 from training.examples.shelf import Shelf
 from training.examples.spans import Mix
 
@@ -42,6 +42,7 @@ class Recipe:
 
     lengths   the most tokens of a row; `shares` says how often each is drawn
     tokens    of a batch: rows are drawn until they have so many
+    step      rows have a multiple of so many tokens, short ones aside
     """
 
     sources: tuple[Source, ...]
@@ -52,6 +53,7 @@ class Recipe:
     lengths: tuple[int, ...] = (256, 512)
     shares: tuple[float, ...] = (0.5, 0.5)
     tokens: int = 131_072
+    step: int = 1
     begin: int = 0
     seed: int = 0
 
@@ -81,14 +83,21 @@ class Bucket:
     sizes: NDArray[np.int64]
 
 
-def buckets(batch: Batch, tokens: int, padding: int, multiple: int = 32) -> Iterator[Bucket]:
-    """The rows of a batch by size, each bucket of at most `tokens` (but one row at least), padding included."""
+def buckets(batch: Batch, tokens: int, padding: int, step: int = 1, multiple: int = 32) -> Iterator[Bucket]:
+    """The rows of a batch by size, each bucket of at most `tokens` (but one row at least), padding included.
+
+    Where rows have multiples of `step` tokens, those of one size are a bucket without padding, the short ones aside.
+    """
     order = np.argsort(batch.sizes, kind="stable")[::-1]
     starts = np.cumsum(batch.sizes) - batch.sizes
     at = 0
     while at < len(order):
-        width = -(-int(batch.sizes[order[at]]) // multiple) * multiple
+        longest = int(batch.sizes[order[at]])
+        even = step > 1 and longest >= SHORT
+        width = longest if even else -(-longest // multiple) * multiple
         rows = order[at : at + max(1, tokens // width)]
+        if even:
+            rows = rows[batch.sizes[rows] == width]
         ids = np.full((len(rows), width), padding, np.uint16)
         kinds = np.zeros((len(rows), width), np.uint8)
         for place, row in enumerate(rows):
@@ -126,7 +135,8 @@ class Maker:
             length = rng.choices(r.lengths, r.shares)[0]
             prose = r.sources[which].prose
             mix = r.prose if prose else r.code
-            rows.append(make_row(self._documents[which], prose, length, mix, r.cut, self._encode, rng, r.begin))
+            documents = self._documents[which]
+            rows.append(make_row(documents, prose, length, mix, r.cut, self._encode, rng, r.begin, r.step))
             total += len(rows[-1].ids)
         ids, kinds = (np.concatenate([getattr(row, part) for row in rows]) for part in ("ids", "kinds"))
         return Batch(number, ids, kinds, np.array([len(row.ids) for row in rows], np.int64))

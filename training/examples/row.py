@@ -20,6 +20,8 @@ from training.examples.spans import KINDS, Mix, Span, draw
 Encode = Callable[[str], list[int]]
 KIND = {name: number for number, name in enumerate(KINDS, 1)}  # 0 is no target
 _SHORTEST = 60  # characters
+# A row of fewer tokens keeps its size: such rows are few tokens of a batch, and a short text must stay as it is.
+SHORT = 128
 _TRIES = 100
 
 
@@ -61,8 +63,12 @@ def make_row(
     encode: Encode,
     rng: random.Random,
     begin: int,
+    step: int = 1,
 ) -> Row:
-    """A row of at most `length` tokens from some document; `begin` is the id that begins and ends texts."""
+    """A row of at most `length` tokens from some document; `begin` is the id that begins and ends texts.
+
+    One of SHORT tokens or more has a multiple of `step`, so that rows fill a batch with no padding.
+    """
     for _ in range(_TRIES):
         document = documents[rng.randrange(len(documents))]
         while prose and len(document) < length * 4 and rng.random() < cut.join:
@@ -71,7 +77,7 @@ def make_row(
         if len(text) < _SHORTEST:
             continue
         ids, kinds = tokens(*draw(text, mix, rng), encode)
-        kept = crop(kinds, length - 1 - at_end, rng)
+        kept = fit(kinds, length, step, at_end, rng)
         if kept is None:
             continue
         closed = at_end and kept.stop == len(ids)
@@ -110,6 +116,18 @@ def crop(kinds: NDArray[np.uint8], room: int, rng: random.Random) -> slice | Non
         return None
     first = min(left, max(extra - right, rng.randrange(extra + 1)))
     return slice(first, first + total - extra)
+
+
+def fit(kinds: NDArray[np.uint8], length: int, step: int, at_end: bool, rng: random.Random) -> slice | None:
+    """Which tokens to keep, so that the row, with the tokens that begin and end it, has the right size."""
+    size = min(1 + len(kinds) + at_end, length)
+    size = size if size < SHORT else size // step * step
+    kept = crop(kinds, size - 1 - at_end, rng)
+    if kept is None or not at_end or kept.stop == len(kinds):
+        return kept
+    # The end was cut off, and the place of the token for it is free.
+    start, stop = (kept.start - 1, kept.stop) if kept.start else (0, kept.stop + 1)
+    return None if stop == len(kinds) else slice(start, stop)
 
 
 def choose(kinds: NDArray[np.uint8], cut: Cut, rng: random.Random) -> NDArray[np.uint8]:
