@@ -4,6 +4,7 @@
     python benchmarks/throughput.py --tokens 16384 32768 65536 --rows 2000
 
 plain     the forward as it is
+torch's   with the attention kernel that torch would choose, where that may be another (cuda)
 compiled  every block compiled by torch (dynamic shapes), if --compile is given
 """
 
@@ -13,6 +14,7 @@ import argparse
 import json
 import random
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -20,6 +22,7 @@ import torch
 import calipers
 from calipers.canvas import Canvas
 from calipers.look import Look
+from calipers.models import backbone
 from calipers.models.base import Query
 from calipers.models.transformer import TransformerModel
 from calipers.provenance import commit, invocation, machine
@@ -61,7 +64,9 @@ def main() -> None:
     asked = queries(model, args.rows)
     total = sum(len(query.canvas) for query in asked)
     results = []
-    for way in ["plain", *(["compiled"] if args.compile else [])]:
+    ours = backbone.attention_of
+    for way in [*(["torch's"] if model.where.type == "cuda" else []), "plain", *(["compiled"] if args.compile else [])]:
+        backbone.attention_of = (lambda x: nullcontext()) if way == "torch's" else ours
         if way == "compiled":
             model.backbone.compile_blocks()
         for tokens in args.tokens or [model._tokens]:

@@ -7,11 +7,17 @@ logits = E·norm(x)      at the rows that are asked for, and at no others
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+# Not cuDNN's, which torch would prefer on new cards: it plans anew for every number of rows and width, and both differ
+# from forward to forward here; with long runs its plans fill the card's memory (docs/decisions.md).
+_ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,11 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     wide = x.to(cos.dtype)
     a, b = wide.chunk(2, -1)
     return (wide * cos + torch.cat((-b, a), -1) * sin).to(x.dtype)
+
+
+def attention_of(x: Tensor) -> AbstractContextManager[None]:
+    """Within, attention is computed by the kernels that suit us where `x` is."""
+    return sdpa_kernel(_ATTENTION) if x.is_cuda else nullcontext()
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, keep: Tensor | None) -> Tensor:
@@ -122,8 +133,9 @@ class Backbone(nn.Module):
         x: Tensor = self.embed(ids)
         cos, sin = self._angles(ids.shape[1], x)
         mask = None if keep is None else keep[:, None, None, :]
-        for block in self.blocks:
-            x = block(x, cos, sin, mask)
+        with attention_of(x):
+            for block in self.blocks:
+                x = block(x, cos, sin, mask)
         x = x.reshape(-1, x.shape[-1])
         x = self.norm(x if rows is None else x[rows])
         weight = self.embed.weight if self.unembed is None else self.unembed.weight
