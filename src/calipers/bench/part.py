@@ -21,7 +21,7 @@ class Part:
 
     def __post_init__(self) -> None:
         if not 1 <= self.number <= self.of:
-            raise ArgumentError(f"part={str(self)!r} is none; give 1/{self.of} to {max(1, self.of)}/{max(1, self.of)}.")
+            raise ArgumentError(f"part={str(self)!r} is none; give I/N with I from 1 to N.")
 
     @classmethod
     def parse(cls, text: str) -> Part:
