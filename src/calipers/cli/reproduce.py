@@ -68,7 +68,7 @@ def command(
         show(table, form)
     for note in lab.notes:
         say(f"note: {note}")
-    for path in written:
+    for path in [] if values["quiet"] else written:
         click.echo(f"wrote {path}", err=True)
 
 
