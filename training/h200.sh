@@ -19,6 +19,8 @@ WAIT=${WAIT:-540} # seconds a call may wait; ten minutes less the transfers
 PYTHON=${PYTHON:-python3}
 mkdir -p "$STAGE/data" "$STAGE/out" "$OUT"
 export PYTHONUNBUFFERED=1
+if [ -e carry/commit ]; then mv carry/commit "$STAGE/commit"; fi # `git rev-parse --short=10 HEAD`: what travels has no .git
+if [ -e "$STAGE/commit" ]; then CALIPERS_COMMIT=$(cat "$STAGE/commit") && export CALIPERS_COMMIT; fi
 
 # The tree a call comes with replaces the last one's; what runs on between calls has its own copy.
 code() {
