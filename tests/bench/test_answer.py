@@ -159,6 +159,22 @@ def test_methods_that_look_alike_ask_of_no_hole_of_masks_twice():
         assert set(masks.values()) == {1}
 
 
+def test_decoders_that_come_by_the_same_canvas_ask_of_it_once_and_their_records_say_what_each_costs_alone():
+    methods = [parse(f"daedal:{n},low={low}", Counting()) for n in (3, 5) for low in (0.1, 0.2, 0.3, 0.5)]
+    methods += [parse(name, Counting()) for name in ("fixed:5", "fixed:3", "cal:4")]
+    model = Counting()
+    known = answered(TASK, model, methods)
+    queries = [(query.canvas.ids, query.positions) for call in model.asked for query in call]
+    assert max(Counter(queries).values()) == 1
+    total = 0
+    for method in methods:
+        own = Counting()
+        (record,) = records(TASK, method, answered(TASK, own, [method]))
+        assert records(TASK, method, known) == [record]
+        total += sum(map(len, own.asked))
+    assert len(queries) < 0.8 * total
+
+
 def test_methods_that_choose_the_same_length_are_filled_once():
     model = Counting(2)
     methods = [

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from calipers.bench.memory import Facts, Filled, Known, key
 from calipers.bench.method import Method
@@ -29,6 +29,9 @@ from calipers.template import Template
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+# What a query asks of a task, whose texts are always the same: holes, positions, controls, look.
+_Asked: TypeAlias = tuple[tuple[tuple[int, ...], ...], tuple[int, ...], bool, Look]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,7 @@ def _work(
     wanted: Callable[[Facts], Iterable[int]],
 ) -> Generator[Ask, None, Task]:
     look = look_of(model)
+    asked: dict[_Asked, Tensor] = {}
     yield from Prober(0, NONE, look, known.probes).measure(canvas, tuple(wanted(_facts(known))), "entropy")
     for method in methods:
         prober = Prober(0, method.bias, look, known.probes)
@@ -127,7 +131,7 @@ def _work(
             if at not in known.fills:
                 first = yield from _first(prober, method, canvas, landscape.length)
                 masks = canvas.with_masks([landscape.length])
-                known.fills[at] = yield from _fill(model, method, masks, method.seed + sample, first)
+                known.fills[at] = yield from _fill(model, method, masks, method.seed + sample, first, asked)
                 save()
     save()
     for length, seen in known.probes.items():  # the rows are of use to this job alone
@@ -151,7 +155,12 @@ def _first(prober: Prober, method: Method, canvas: Canvas, length: int) -> Gener
 
 
 def _fill(
-    model: MaskModel, method: Method, masks: Canvas, seed: int, first: Mapping[int, Tensor]
+    model: MaskModel,
+    method: Method,
+    masks: Canvas,
+    seed: int,
+    first: Mapping[int, Tensor],
+    asked: dict[_Asked, Tensor],
 ) -> Generator[Ask, None, Filled]:
     steps = 0
     work = decode(method.decoder, masks, seed, first)
@@ -159,10 +168,27 @@ def _fill(
         while True:
             ask = next(work)
             steps += 1
-            yield ask
+            yield from _once(ask, asked)
     except StopIteration as end:
         done: Canvas = end.value
     return Filled(model.decode(done.holes[0]), done.lengths[0], steps + bool(first))
+
+
+def _once(ask: Ask, asked: dict[_Asked, Tensor]) -> Generator[Ask, None, None]:
+    """An ask of a task, less what the model was asked before: decoders of one kind come by the same canvases."""
+    if ask.look is None:
+        yield ask
+        return
+    names = [(query.canvas.holes, query.positions, query.controls, ask.look) for query in ask.queries]
+    missing = [index for index, name in enumerate(names) if name not in asked]
+    if missing:
+
+        def take(place: int, rows: Tensor) -> None:
+            asked[names[missing[place]]] = rows
+
+        yield Ask(tuple(ask.queries[index] for index in missing), take, ask.stage, ask.look, ask.vital)
+    for index, name in enumerate(names):
+        ask.take(index, asked[name])
 
 
 def replay(search: Search, method: Method, known: Known) -> tuple[Found, int] | None:
