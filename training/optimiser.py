@@ -1,8 +1,4 @@
-"""What moves the weights: AdamW, or Muon for the blocks' matrices and AdamW for all else, as one optimiser.
-
-Muon (Jordan et al. 2024) makes a matrix's step orthogonal; scaled to AdamW's usual size (Liu et al. 2025,
-arXiv 2502.16982), so that both take the same rate.
-"""
+"""What moves the weights: AdamW, or Muon for the blocks' matrices and AdamW for all else, as one optimiser."""
 
 from __future__ import annotations
 
@@ -12,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from training.muon import Muon
 from training.settings import Optimiser
 
 
@@ -49,5 +46,5 @@ def optimiser_of(model: nn.Module, settings: Optimiser, fused: bool) -> Together
         groups.append({"params": matrices, "weight_decay": settings.decay})
     parts: list[torch.optim.Optimizer] = [torch.optim.AdamW(groups, betas=betas, eps=settings.eps, fused=fused)]
     if settings.kind == "muon":
-        parts.append(torch.optim.Muon(matrices, weight_decay=settings.decay, adjust_lr_fn="match_rms_adamw"))
+        parts.append(Muon(matrices, settings.decay))
     return Together(parts)

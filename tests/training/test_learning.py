@@ -8,6 +8,7 @@ import pytest
 import torch
 from passages import ROOT
 from training.architecture import CONFIG, shape_of
+from training.muon import Muon
 from training.optimiser import optimiser_of
 from training.schedule import learning_rate, progress
 from training.settings import Optimiser, Rounding, Run, Schedule, build, read_run
@@ -119,6 +120,30 @@ def test_muon_takes_steps_of_the_blocks_matrices_that_are_nearly_orthogonal_and_
         else:
             assert moved.abs().max() == pytest.approx(0.1, rel=1e-3)  # AdamW's first step
         assert p.grad is None
+
+
+@pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="this torch has no Muon to compare with")
+def test_muon_steps_as_torchs_own_does():
+    one, other = tiny(), tiny()
+    with torch.no_grad():
+        for p, q in zip(one.parameters(), other.parameters(), strict=True):
+            q.copy_(p)
+    names = [name for name, p in one.named_parameters() if p.dim() == 2 and name.startswith("blocks")]
+    mine = Muon([one.get_parameter(name) for name in names], 0.1)
+    theirs = torch.optim.Muon(
+        [other.get_parameter(name) for name in names], lr=1e-3, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"
+    )
+    before = {name: one.get_parameter(name).detach().clone() for name in names}
+    for seed in range(4):
+        lot = torch.Generator().manual_seed(seed)
+        for name in names:
+            gradient = torch.randn(one.get_parameter(name).shape, generator=lot)
+            one.get_parameter(name).grad, other.get_parameter(name).grad = gradient, gradient.clone()
+        mine.step()
+        theirs.step()
+    for name in names:
+        moved, wanted = ((m.get_parameter(name) - before[name]).detach() for m in (one, other))
+        assert (moved - wanted).norm() < 0.02 * wanted.norm(), name  # products in bfloat16 round in their own order
 
 
 @pytest.mark.parametrize("kind", ["adamw", "muon"])
