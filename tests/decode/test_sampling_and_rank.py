@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from calipers.decode.rank import chosen, rank
 from calipers.decode.sampling import draw, nucleus
 
-rows = st.lists(st.floats(-6, 6, width=32), min_size=2, max_size=9, unique=True)
+# Far enough apart that no rounding makes two of them one.
+rows = st.lists(st.integers(-6000, 6000), min_size=2, max_size=9, unique=True).map(lambda row: [n / 1000 for n in row])
 
 
 def softmax(row):
@@ -169,3 +170,12 @@ def test_random_order_is_the_seed_s():
     logits = torch.zeros(20, 3)
     assert order("random", logits, seed=1) == order("random", logits, seed=1)
     assert order("random", logits, seed=1) != order("random", logits, seed=2)
+
+
+@given(rows, st.sampled_from([5e-324, 1e-300, 1e-40, 1e-20, 1e-9]), st.sampled_from([5e-324, 0.5, 1.0]), st.booleans())
+def test_next_to_no_temperature_draws_the_best_token(row, temperature, top_p, forbidden):
+    logits = torch.tensor([[*row, -math.inf if forbidden else min(row)]])
+    tokens, logs = draw(logits, temperature, top_p, 0, torch.Generator().manual_seed(0))
+    assert tokens.item() == row.index(max(row))
+    assert not logs.isnan().any()
+    assert logs.exp().sum() == pytest.approx(1)

@@ -10,13 +10,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+# The smallest temperature that is not 0 to a float32.
+_LEAST = torch.finfo(torch.float32).tiny
+
 
 def draw(
     logits: Tensor, temperature: float, top_p: float, top_k: int, generator: torch.Generator | None
 ) -> tuple[Tensor, Tensor]:
     """Tokens [n] and the log-probabilities [n, vocabulary] they were drawn from."""
     if temperature > 0:
-        logits = logits / temperature
+        # Shifted by the best one first, which then stays 0 however little it is divided by.
+        logits = (logits - logits.amax(-1, keepdim=True)) / max(temperature, _LEAST)
     if top_p < 1:
         logits = nucleus(logits, top_p)
     if 0 < top_k < logits.shape[-1]:
