@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 # Not cuDNN's, which torch would prefer on new cards: it plans anew for every number of rows and width, and both differ
-# from forward to forward here; and where memory is short it fails with an error that does not say so (docs/decisions.md).
+# from forward to forward here; and where memory is short its error does not say so (docs/decisions.md).
 _ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
