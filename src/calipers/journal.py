@@ -121,9 +121,9 @@ class Journal:
 
 
 def _kept(path: Path) -> list[Path]:
-    shares = path.parent.glob(f"{path.stem}-*-of-*{path.suffix}*")
-    names = {path.name, *(share.name.removesuffix(".gz") for share in shares)}
-    return [file for name in sorted(names) for file in (packed(path.with_name(name)), path.with_name(name))]
+    share = f"{path.stem}-*-of-*{path.suffix}"
+    shares = {*path.parent.glob(share), *(file.with_suffix("") for file in path.parent.glob(f"{share}.gz"))}
+    return [file for plain in (path, *sorted(shares)) for file in (packed(plain), plain)]
 
 
 def _values(path: Path, number: int, line: bytes) -> dict[str, Any]:

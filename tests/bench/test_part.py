@@ -1,5 +1,6 @@
 """Parts of a set that are asked for side by side are, together, the run that nobody divided."""
 
+import gzip
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -53,6 +54,22 @@ def test_what_a_part_has_not_asked_is_asked_by_who_asks_for_all(tmp_path):
     assert rest == bench(tmp_path / "whole", TEXT).answer(parse())
     sessions = (tmp_path / ASKED).read_text() + (tmp_path / "asked-2-of-3.jsonl").read_text()
     assert sessions.count('"began"') == 4
+
+
+def test_a_part_that_was_moved_away_is_asked_anew_and_one_that_was_packed_is_not(tmp_path):
+    for number in (1, 2):
+        bench(tmp_path, TEXT).ask(parse(), Part(number, 2))
+    whole = bench(tmp_path, TEXT).answer(parse())
+    for run in list(tmp_path.glob("*/records.jsonl")):
+        run.unlink()
+    (tmp_path / "memory-1-of-2.jsonl").rename(tmp_path / "memory-1-of-2.jsonl.bak")
+    second = tmp_path / "memory-2-of-2.jsonl"
+    second.with_name(f"{second.name}.gz").write_bytes(gzip.compress(second.read_bytes()))
+    second.unlink()
+    model = Chaotic()
+    assert bench(tmp_path, TEXT, model).answer(parse()) == whole
+    asked = {"".join(map(str, query.canvas.texts[0][:5])) for call in model.asked for query in call}
+    assert asked == {mark(task) for place, task in enumerate(TEXT.tasks) if place % 2 == 0}
 
 
 def test_a_part_is_asked_for_by_one_process_at_a_time(tmp_path):
