@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from calipers.models.backbone import Backbone, Block, rotate
+from calipers.models.backbone import Backbone, Block, attend, attention_of
 from calipers.models.tokenizer import Tokenizer
 from training.architecture import backbone_of
 from training.base import base_weights
@@ -53,28 +52,20 @@ class Causal:
     @torch.inference_mode()
     def next(self, ids: Tensor) -> Tensor:
         """Logits [rows, vocab] after `ids` [rows, n]: all of the opening at first, then one token at a time."""
-        backbone, shape = self._backbone, self._backbone.shape
-        rows, new = ids.shape
+        backbone, new = self._backbone, ids.shape[1]
         begin, end = self._at, self._at + new
         x = backbone.embed(ids)
-        cos, sin = (part[begin:end] for part in backbone._angles(end, x))
-        for layer, block in enumerate(cast("list[Block]", list(backbone.blocks))):
-            n = block.norm1(x)
-            q, k, v = (
-                part(n).view(rows, new, -1, shape.head_dim).transpose(1, 2) for part in (block.q, block.k, block.v)
-            )
-            self._keys[layer, :, :, begin:end] = rotate(k, cos, sin)
-            self._values[layer, :, :, begin:end] = v
-            keys, values = (kept[layer, :, :, :end] for kept in (self._keys, self._values))
-            # One token sees all before it; an opening is read at once, each of its tokens seeing those before it.
-            seen = F.scaled_dot_product_attention(
-                rotate(q, cos, sin), keys, values, is_causal=new > 1, enable_gqa=q.shape[1] != keys.shape[1]
-            )
-            x = x + block.o(seen.transpose(1, 2).reshape(rows, new, -1))
-            n = block.norm2(x)
-            x = x + block.down(F.silu(block.gate(n)) * block.up(n))
+        cos, sin = (part[begin:end] for part in backbone.angles(end, x))
+        # One token sees all before it; an opening is read at once, each of its tokens seeing those before it.
+        keep = x.new_ones(new, end, dtype=torch.bool).tril(begin) if new > 1 else None
+        with attention_of(x):
+            for layer, block in enumerate(cast("list[Block]", list(backbone.blocks))):
+                q, k, v = block.heads(x, cos, sin)
+                self._keys[layer, :, :, begin:end], self._values[layer, :, :, begin:end] = k, v
+                keys, values = (kept[layer, :, :, :end] for kept in (self._keys, self._values))
+                x = block.close(x, attend(q, keys, values, keep))
         self._at = end
-        return F.linear(backbone.norm(x[:, -1]), backbone.embed.weight)
+        return backbone.logits(x[:, -1])
 
 
 def tell(backbone: Backbone, openings: Tensor, most: int, temperature: float, top: int, lot: torch.Generator) -> Tensor:
@@ -127,12 +118,13 @@ def main() -> None:
             told = tell(backbone, torch.tensor(batch, device=args.device), args.most, args.temperature, args.top, lot)
             for ids in told.tolist():
                 whole = END in ids
-                text = tokenizer.decode(ids[: ids.index(END)] if whole else ids).strip()
+                own = ids[: ids.index(END)] if whole else ids
+                text = tokenizer.decode(own).strip()
                 if not whole:  # cut where its last sentence ends
                     text = text[: max(text.rfind(mark) for mark in ".!?") + 1]
                 if len(text) >= _SHORTEST:
                     file.write(json.dumps({"text": text}, ensure_ascii=False) + "\n")
-                    tokens += len(ids)
+                    tokens += len(own)
                     kept += 1
             rate = tokens / (time.monotonic() - began)
             print(f"{kept} tellings, {tokens / 1e6:.1f} M tokens, {rate:,.0f}/s", file=sys.stderr, flush=True)

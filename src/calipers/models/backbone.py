@@ -98,16 +98,22 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor, keep: Tensor | None) -> Tensor:
         """Attention, then the MLP; `keep` is false at padding."""
+        q, k, v = self.heads(x, cos, sin)
+        return self.close(x, attend(q, k, v, keep))
+
+    def heads(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values [rows, heads, length, head_dim], rotated to their positions."""
         rows, length, _ = x.shape
         n = self.norm1(x)
 
         def heads(y: Tensor) -> Tensor:
             return y.view(rows, length, -1, self.shape.head_dim).transpose(1, 2)
 
-        q = rotate(heads(self.q(n)), cos, sin)
-        k = rotate(heads(self.k(n)), cos, sin)
-        v = heads(self.v(n))
-        x = x + self.o(attend(q, k, v, keep).transpose(1, 2).reshape(rows, length, -1))
+        return rotate(heads(self.q(n)), cos, sin), rotate(heads(self.k(n)), cos, sin), heads(self.v(n))
+
+    def close(self, x: Tensor, seen: Tensor) -> Tensor:
+        """What attention has seen, added to x, and then the MLP."""
+        x = x + self.o(seen.transpose(1, 2).reshape(*x.shape[:2], -1))
         n = self.norm2(x)
         out: Tensor = x + self.down(F.silu(self.gate(n)) * self.up(n))
         return out
@@ -131,13 +137,17 @@ class Backbone(nn.Module):
         `keep` [batch, length] is false at padding, which nothing attends to.
         """
         x: Tensor = self.embed(ids)
-        cos, sin = self._angles(ids.shape[1], x)
+        cos, sin = self.angles(ids.shape[1], x)
         mask = None if keep is None else keep[:, None, None, :]
         with attention_of(x):
             for block in self.blocks:
                 x = block(x, cos, sin, mask)
         x = x.reshape(-1, x.shape[-1])
-        x = self.norm(x if rows is None else x[rows])
+        return self.logits(x if rows is None else x[rows])
+
+    def logits(self, x: Tensor) -> Tensor:
+        """What comes out of the blocks at some positions, as raw logits."""
+        x = self.norm(x)
         weight = self.embed.weight if self.unembed is None else self.unembed.weight
         logits: Tensor = F.linear(x, weight)
         return logits
@@ -147,7 +157,7 @@ class Backbone(nn.Module):
         for block in self.blocks:
             block.compile(dynamic=True)
 
-    def _angles(self, length: int, like: Tensor) -> tuple[Tensor, Tensor]:
+    def angles(self, length: int, like: Tensor) -> tuple[Tensor, Tensor]:
         """cos and sin of every position's angles, kept from call to call, grown when needed."""
         if self._rope is None or self._rope[0].shape[0] < length:
             dim, theta = self.shape.head_dim, self.shape.theta
