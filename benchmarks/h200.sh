@@ -97,5 +97,5 @@ case $part in
     mkdir -p "$out"
     tar -C "$copy" -c . | split -b 15M -d - "$out/home.tar."
     ;;
-  *) sed -n '2,17p' "$0" && exit 2 ;;
+  *) sed -n '2,16p' "$0" && exit 2 ;;
 esac

@@ -167,5 +167,5 @@ case $command in
     WAIT=200 TRAIN_OPTIONS="--minutes 1.5" wait_for check || true
     records
     ;;
-  *) sed -n '2,18p' "$0" && exit 2 ;;
+  *) sed -n '2,16p' "$0" && exit 2 ;;
 esac

@@ -68,8 +68,9 @@ def command(
         show(table, form)
     for note in lab.notes:
         say(f"note: {note}")
-    for path in [] if values["quiet"] else written:
-        click.echo(f"wrote {path}", err=True)
+    if not values["quiet"]:
+        for path in written:
+            click.echo(f"wrote {path}", err=True)
 
 
 class _Opens:
